@@ -1,0 +1,58 @@
+import { Command, CommanderError } from "commander";
+import { EXIT, type ExitCode } from "../core/errors.ts";
+import { packageVersion } from "../core/program.ts";
+import type { CommandAction, CommandContext } from "./context.ts";
+
+/**
+ * Ties a declared command to its module, which is loaded only when the command is really run:
+ * `act(() => import("./commands/eval.ts"))`. The module exports `run`.
+ */
+export type Act = <Options>(
+  load: () => Promise<{ run: CommandAction<Options> }>,
+) => (...args: unknown[]) => Promise<void>;
+
+/** Declares one command, or a family of them, on the program. */
+export type Declare = (program: Command, act: Act) => void;
+
+/** One declaration a file, in the order in which `--help` shows them. */
+const DECLARATIONS: readonly Declare[] = [];
+
+/** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
+export async function runProgram(
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<ExitCode> {
+  let exitCode: ExitCode = EXIT.done;
+  const act: Act =
+    (load) =>
+    async (...args) => {
+      // commander hands over the positional arguments, then the options, then the command itself.
+      const command = args.at(-1) as Command;
+      const positional = Object.fromEntries(
+        command.registeredArguments.map((argument, i) => [argument.name(), args[i]]),
+      );
+      const module = await load();
+      const options: Record<string, unknown> = command.optsWithGlobals();
+      Object.assign(options, positional);
+      exitCode = await module.run(options as never, context);
+    };
+  const program = new Command("touchstoned")
+    .description(
+      "Runs local language model benchmarks unattended and measures what this device can serve.",
+    )
+    .version(packageVersion(), "--version")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => context.terminal.out(text.trimEnd()),
+      writeErr: (text) => context.terminal.err(text.trimEnd()),
+    })
+    .showHelpAfterError("(add --help for the options)");
+  for (const declare of DECLARATIONS) declare(program, act);
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+  }
+  return exitCode;
+}

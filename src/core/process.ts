@@ -1,0 +1,188 @@
+import type { Readable, Writable } from "node:stream";
+import { execa } from "execa";
+import type { Clock } from "./clock.ts";
+import { errorMessage } from "./errors.ts";
+import { TREE_VARIABLE, treeMembers } from "./process-table.ts";
+
+export interface CommandResult {
+  ok: boolean;
+  exit_code: number | null;
+  signal: string | null;
+  timed_out: boolean;
+  stdout: string;
+  stderr: string;
+  /** One line on what went wrong; null when `ok`. */
+  error: string | null;
+}
+
+export interface CommandOptions {
+  timeout_s: number;
+  cwd?: string;
+  env?: Record<string, string>;
+  input?: string;
+  /** Descriptors that the child gets from number 3 on. */
+  descriptors?: readonly number[];
+  signal?: AbortSignal;
+}
+
+/**
+ * execa hands plain descriptor numbers on to the child at every position, as Node does, but its
+ * types know them only for the first three.
+ */
+function stdioOf(
+  three: readonly ("ignore" | "pipe" | number)[],
+  descriptors: readonly number[] | undefined,
+): ["ignore" | "pipe", "ignore" | "pipe", "ignore" | "pipe"] {
+  return [...three, ...(descriptors ?? [])] as never;
+}
+
+/** Output of a helper command beyond this is cut: a reset command may print for ever. */
+const MAX_OUTPUT_CHARACTERS = 1_000_000;
+
+function textOf(output: unknown): string {
+  return typeof output === "string" ? output : "";
+}
+
+/** Runs a short command without a shell and waits for it. Never throws: trouble is in the result. */
+export async function runCommand(
+  file: string,
+  args: readonly string[],
+  options: CommandOptions,
+): Promise<CommandResult> {
+  const result = await execa(file, args, {
+    timeout: options.timeout_s * 1000,
+    forceKillAfterDelay: 2000,
+    maxBuffer: MAX_OUTPUT_CHARACTERS,
+    reject: false,
+    stripFinalNewline: false,
+    stdio: stdioOf(
+      [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+      options.descriptors,
+    ),
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(options.env === undefined ? {} : { env: options.env }),
+    ...(options.input === undefined ? {} : { input: options.input }),
+    ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
+  });
+  return {
+    ok: !result.failed,
+    exit_code: result.exitCode ?? null,
+    signal: result.signal ?? null,
+    timed_out: result.timedOut,
+    stdout: textOf(result.stdout),
+    stderr: textOf(result.stderr),
+    error: result.failed ? (errorMessage(result.cause ?? result).split("\n", 1)[0] ?? "") : null,
+  };
+}
+
+export interface TreeOptions {
+  file: string;
+  args: readonly string[];
+  /** Unique text that marks every process of the tree (a ULID does). */
+  token: string;
+  cwd?: string;
+  env?: Record<string, string>;
+  /** What becomes of the child's standard input, output and error: a descriptor, or a pipe to us. */
+  stdin: "ignore" | "pipe" | number;
+  stdout: "ignore" | "pipe" | number;
+  stderr: "ignore" | "pipe" | number;
+  /** Descriptors that the child gets from number 3 on (the model lock travels this way). */
+  descriptors?: readonly number[];
+}
+
+export interface TreeExit {
+  exit_code: number | null;
+  signal: string | null;
+  /** Why it could not be started at all (no such program ...), else null. */
+  spawn_error: string | null;
+}
+
+/** A child process with everything it starts. */
+export interface ProcessTree {
+  /** Undefined where the program could not be started. */
+  readonly pid: number | undefined;
+  readonly stdin: Writable | null;
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+  /** Resolves when the child itself has ended; never rejects. */
+  readonly exited: Promise<TreeExit>;
+  /** Living processes of the tree, the child among them. */
+  members(): number[];
+  /** SIGTERM to all, then SIGKILL after `grace_s`; resolves with the pids that lived on even so. */
+  end(grace_s: number): Promise<number[]>;
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It ended between the look and the signal.
+    }
+  }
+}
+
+/** How often a dying tree is looked at. Reading the process table costs about a millisecond. */
+const LOOK_INTERVAL_MS = 50;
+/** How long a process may take to leave the table after SIGKILL; one in the D state never does. */
+const KILL_WAIT_MS = 5000;
+
+async function endTree(root: number, token: string, grace_s: number, clock: Clock) {
+  const gone = async (limit_ms: number, signal: NodeJS.Signals): Promise<boolean> => {
+    const deadline_ms = clock.monotonic_ms() + limit_ms;
+    const signalled = new Set<number>();
+    for (;;) {
+      const members = treeMembers(root, token);
+      if (members.length === 0) return true;
+      // A child born while we killed its parent is met in a later look.
+      signalAll(
+        members.filter((pid) => !signalled.has(pid)),
+        signal,
+      );
+      for (const pid of members) signalled.add(pid);
+      if (clock.monotonic_ms() >= deadline_ms) return false;
+      await clock.sleep(LOOK_INTERVAL_MS);
+    }
+  };
+  if (await gone(grace_s * 1000, "SIGTERM")) return [];
+  if (await gone(KILL_WAIT_MS, "SIGKILL")) return [];
+  return treeMembers(root, token);
+}
+
+/**
+ * Starts a child in a process group of its own, marked so that its whole tree can be found and
+ * ended. The mark is added to the marks that we carry ourselves: a tree inside a tree is a member
+ * of both.
+ */
+export function startTree(options: TreeOptions, clock: Clock): ProcessTree {
+  const outer = process.env[TREE_VARIABLE];
+  const mark = outer === undefined ? options.token : `${outer} ${options.token}`;
+  const child = execa(options.file, options.args, {
+    detached: true,
+    cleanup: false,
+    reject: false,
+    buffer: false,
+    stdio: stdioOf([options.stdin, options.stdout, options.stderr], options.descriptors),
+    env: { ...options.env, [TREE_VARIABLE]: mark },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  const exited = child.then((result): TreeExit => {
+    const started = child.pid !== undefined;
+    return {
+      exit_code: result.exitCode ?? null,
+      signal: result.signal ?? null,
+      spawn_error: started ? null : errorMessage(result.cause ?? result),
+    };
+  });
+  return {
+    pid: child.pid,
+    stdin: child.stdin ?? null,
+    stdout: child.stdout ?? null,
+    stderr: child.stderr ?? null,
+    exited,
+    members: () => (child.pid === undefined ? [] : treeMembers(child.pid, options.token)),
+    async end(grace_s) {
+      return child.pid === undefined ? [] : endTree(child.pid, options.token, grace_s, clock);
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    restoreMocks: true,
+    // Two cores: more workers than that only make the real servers in the tests crawl.
+    maxWorkers: 2,
+    projects: [
+      { extends: true, test: { name: "unit", include: ["tests/unit/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: {
+          name: "integration",
+          include: ["tests/integration/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "slow",
+          include: ["tests/slow/**/*.test.ts"],
+          testTimeout: 1_800_000,
+          hookTimeout: 600_000,
+        },
+      },
+    ],
+  },
+});
