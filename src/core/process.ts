@@ -1,8 +1,9 @@
+import { spawn, type StdioOptions } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { execa } from "execa";
 import type { Clock } from "./clock.ts";
 import { errorMessage } from "./errors.ts";
-import { TREE_VARIABLE, treeMembers } from "./process-table.ts";
+import { TREE_VARIABLE, processIdentity, treeMembers } from "./process-table.ts";
 
 export interface CommandResult {
   ok: boolean;
@@ -127,12 +128,12 @@ const LOOK_INTERVAL_MS = 50;
 /** How long a process may take to leave the table after SIGKILL; one in the D state never does. */
 const KILL_WAIT_MS = 5000;
 
-async function endTree(root: number, token: string, grace_s: number, clock: Clock) {
+async function endTree(look: () => number[], grace_s: number, clock: Clock): Promise<number[]> {
   const gone = async (limit_ms: number, signal: NodeJS.Signals): Promise<boolean> => {
     const deadline_ms = clock.monotonic_ms() + limit_ms;
     const signalled = new Set<number>();
     for (;;) {
-      const members = treeMembers(root, token);
+      const members = look();
       if (members.length === 0) return true;
       // A child born while we killed its parent is met in a later look.
       signalAll(
@@ -146,7 +147,7 @@ async function endTree(root: number, token: string, grace_s: number, clock: Cloc
   };
   if (await gone(grace_s * 1000, "SIGTERM")) return [];
   if (await gone(KILL_WAIT_MS, "SIGKILL")) return [];
-  return treeMembers(root, token);
+  return look();
 }
 
 /**
@@ -157,32 +158,38 @@ async function endTree(root: number, token: string, grace_s: number, clock: Cloc
 export function startTree(options: TreeOptions, clock: Clock): ProcessTree {
   const outer = process.env[TREE_VARIABLE];
   const mark = outer === undefined ? options.token : `${outer} ${options.token}`;
-  const child = execa(options.file, options.args, {
+  // Node's own spawn and not execa: execa's promise waits until every holder of our pipes is gone,
+  // and a grandchild that lives on may hold them for ever.
+  const stdio: StdioOptions = [
+    options.stdin,
+    options.stdout,
+    options.stderr,
+    ...(options.descriptors ?? []),
+  ];
+  const child = spawn(options.file, options.args, {
     detached: true,
-    cleanup: false,
-    reject: false,
-    buffer: false,
-    stdio: stdioOf([options.stdin, options.stdout, options.stderr], options.descriptors),
-    env: { ...options.env, [TREE_VARIABLE]: mark },
+    stdio,
+    env: { ...process.env, ...options.env, [TREE_VARIABLE]: mark },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
-  const exited = child.then((result): TreeExit => {
-    const started = child.pid !== undefined;
-    return {
-      exit_code: result.exitCode ?? null,
-      signal: result.signal ?? null,
-      spawn_error: started ? null : errorMessage(result.cause ?? result),
-    };
+  const exited = new Promise<TreeExit>((resolve) => {
+    child.once("exit", (exit_code, signal) => resolve({ exit_code, signal, spawn_error: null }));
+    child.on("error", (error) => {
+      if (child.pid !== undefined) return;
+      resolve({ exit_code: null, signal: null, spawn_error: errorMessage(error) });
+    });
   });
+  const { pid } = child;
+  const root =
+    pid === undefined ? undefined : { pid, start_token: processIdentity(pid)?.start_token };
+  const members = (): number[] => (root === undefined ? [] : treeMembers(root, options.token));
   return {
-    pid: child.pid,
-    stdin: child.stdin ?? null,
-    stdout: child.stdout ?? null,
-    stderr: child.stderr ?? null,
+    pid,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
     exited,
-    members: () => (child.pid === undefined ? [] : treeMembers(child.pid, options.token)),
-    async end(grace_s) {
-      return child.pid === undefined ? [] : endTree(child.pid, options.token, grace_s, clock);
-    },
+    members,
+    end: (grace_s) => endTree(members, grace_s, clock),
   };
 }
