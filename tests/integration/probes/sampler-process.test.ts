@@ -36,6 +36,9 @@ function identityOf(pid: number) {
   return identity;
 }
 
+const group = (pid: number | "self") =>
+  readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[2];
+
 describe("startSampler", () => {
   it("resolves with the least baseline line, which is in the file by then", async () => {
     const path = join(tempDir(), "resources.jsonl");
@@ -94,8 +97,6 @@ describe("startSampler", () => {
 
   it("belongs to our process group, so that whoever ends our tree ends it too", async () => {
     const sampler = await started(join(tempDir(), "resources.jsonl"));
-    const group = (pid: number | "self") =>
-      readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[2];
     expect(group(sampler.pid)).toBe(group("self"));
   });
 
@@ -136,9 +137,9 @@ function parentIs(pid: string, parent: number): boolean {
   }
 }
 
-describe("_sampler", () => {
-  const args = (path: string) => ["_sampler", "--out", path, "--invocation", "I"];
+const args = (path: string) => ["_sampler", "--out", path, "--invocation", "I"];
 
+describe("_sampler", () => {
   it("ends within a second of the end of its input, and of SIGTERM", async () => {
     for (const end of ["input", "SIGTERM"] as const) {
       const path = join(tempDir(), "resources.jsonl");
@@ -204,7 +205,7 @@ describe("_sampler", () => {
     standIn(
       join(folder, "bin"),
       "nvidia-smi",
-      `echo $$ > "${folder}/pid"; while echo "0, 214, 0x0"; do sleep 0.2; done`,
+      `echo $$ > "${folder}/pid"; while echo "1, 0, 214, 0x0"; do sleep 0.2; done`,
     );
     const path = join(folder, "resources.jsonl");
     const env = { PATH: `${join(folder, "bin")}:${process.env["PATH"] ?? ""}` };
