@@ -3,6 +3,7 @@ import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
+import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareLock } from "./declare/lock.ts";
 import { declareRunner } from "./declare/runner.ts";
@@ -23,6 +24,7 @@ export type Declare = (program: Command, act: Act) => void;
 const DECLARATIONS: readonly Declare[] = [
   declareInit,
   declareConfig,
+  declareEval,
   declareLock,
   declareRunner,
   declareSampler,
