@@ -106,7 +106,7 @@ describe("touchstoned eval on a real server", () => {
   });
 
   test("kill -9 in the middle leaves no whole bundle and nothing running; resume keeps what is there", async () => {
-    const where = await place({ max_tokens: 1500 });
+    const where = await place({ max_tokens: 700 });
     const running = startCommand(evalArgs(where), { env: where.env });
     const rows = await waitFor("a first answer and a second request", () => {
       const begun = readJsonLines(join(where.bundle, "events.jsonl")) as { type: string }[];
@@ -145,7 +145,7 @@ describe("touchstoned eval on a real server", () => {
   });
 
   test("SIGINT stops it in order and says how to go on", async () => {
-    const where = await place({ max_tokens: 1500 });
+    const where = await place({ max_tokens: 700 });
     const running = startCommand(evalArgs(where), { env: where.env });
     await waitFor("a first request", () =>
       readJsonLines(join(where.bundle, "events.jsonl")).length > 3 ? true : undefined,
@@ -178,7 +178,9 @@ describe("touchstoned eval without a server", () => {
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     const where = await place({ url: `http://127.0.0.1:${port}` });
-    const ended = await command(evalArgs(where), { env: where.env });
+    const config = join(where.bundle, "..", "config.yaml");
+    writeFileSync(config, "request_limits: { connect_s: 0.5 }");
+    const ended = await command([...evalArgs(where), "--config", config], { env: where.env });
     expect(ended.exit_code).toBe(69);
     expect(ended.stderr).toContain("unreachable");
     expect(bundleState(where.bundle).state).toBe("started");
