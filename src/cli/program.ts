@@ -2,6 +2,9 @@ import { Command, CommanderError } from "commander";
 import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
+import { declareConfig } from "./declare/config.ts";
+import { declareInit } from "./declare/init.ts";
+import { declareLock } from "./declare/lock.ts";
 import { declareSampler } from "./declare/sampler.ts";
 
 /**
@@ -16,7 +19,7 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [declareSampler];
+const DECLARATIONS: readonly Declare[] = [declareSampler, declareInit, declareConfig, declareLock];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(
