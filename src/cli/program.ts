@@ -5,6 +5,7 @@ import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareLock } from "./declare/lock.ts";
+import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
 
 /**
@@ -19,7 +20,7 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [declareSampler, declareInit, declareConfig, declareLock];
+const DECLARATIONS: readonly Declare[] = [declareSampler, declareInit, declareConfig, declareLock, declareRunner];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(
