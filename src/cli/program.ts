@@ -20,7 +20,13 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [declareSampler, declareInit, declareConfig, declareLock, declareRunner];
+const DECLARATIONS: readonly Declare[] = [
+  declareInit,
+  declareConfig,
+  declareLock,
+  declareRunner,
+  declareSampler,
+];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(
