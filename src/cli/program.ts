@@ -3,6 +3,9 @@ import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareRunner } from "./declare/runner.ts";
+import { declareConfig } from "./declare/config.ts";
+import { declareInit } from "./declare/init.ts";
+import { declareLock } from "./declare/lock.ts";
 
 /**
  * Ties a declared command to its module, which is loaded only when the command is really run:
@@ -16,7 +19,7 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [declareRunner];
+const DECLARATIONS: readonly Declare[] = [declareInit, declareConfig, declareLock, declareRunner];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(
