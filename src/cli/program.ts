@@ -4,6 +4,7 @@ import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
 import { declareInit } from "./declare/init.ts";
+import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
@@ -21,11 +22,12 @@ export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
+  declareSampler,
   declareInit,
   declareConfig,
+  declareJudge,
   declareLock,
   declareRunner,
-  declareSampler,
 ];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
