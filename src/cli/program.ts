@@ -5,6 +5,7 @@ import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
 import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
+import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
@@ -25,6 +26,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareInit,
   declareConfig,
   declareEval,
+  declareJudge,
   declareLock,
   declareRunner,
   declareSampler,
