@@ -3,6 +3,7 @@ import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
+import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
@@ -22,12 +23,13 @@ export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
-  declareSampler,
   declareInit,
   declareConfig,
+  declareEval,
   declareJudge,
   declareLock,
   declareRunner,
+  declareSampler,
 ];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
