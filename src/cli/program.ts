@@ -2,7 +2,9 @@ import { Command, CommanderError } from "commander";
 import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
+import { declareQueue } from "./declare/queue.ts";
 import { declareSampler } from "./declare/sampler.ts";
+import { declareStep } from "./declare/step.ts";
 
 /**
  * Ties a declared command to its module, which is loaded only when the command is really run:
@@ -16,7 +18,7 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [declareSampler];
+const DECLARATIONS: readonly Declare[] = [declareQueue, declareSampler, declareStep];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(
