@@ -3,6 +3,7 @@ import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareQueue } from "./declare/queue.ts";
+import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
 import { declareStep } from "./declare/step.ts";
 
@@ -18,7 +19,7 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [declareQueue, declareSampler, declareStep];
+const DECLARATIONS: readonly Declare[] = [declareQueue, declareRunner, declareSampler, declareStep];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(
