@@ -166,10 +166,11 @@ class EntryRun {
       onProgress: (progress) =>
         emit({ type: "step_progress", entry: this.#row(), step: kind, progress }),
     });
-    return this.#finish(kind, record);
+    return this.#finish(kind, record, ready.runner.residency === "fixed");
   }
 
-  #finish(kind: StepKind, record: StepRecord): StepRecord {
+  /** `fixed`: the runner came up with its model, so that there was nothing to load. */
+  #finish(kind: StepKind, record: StepRecord, fixed: boolean): StepRecord {
     const ended = this.#context.pool.ended();
     if (record.status !== "ok" && record.status !== "interrupted" && ended !== null) {
       record.error = `${record.error ?? record.status}; the runner had ended (${ended})`;
@@ -177,9 +178,7 @@ class EntryRun {
     this.#attempt.steps.push(record);
     this.#attempt.interrupted ||= record.status === "interrupted";
     const result = kind === "judge" ? this.#row().result : entryResult(this.#bundle_dir);
-    if (kind === "load" && record.status === "ok" && result?.load_outcome === "not_applicable") {
-      record.status = "not_applicable";
-    }
+    if (kind === "load" && record.status === "ok" && fixed) record.status = "not_applicable";
     this.#save((row) => {
       row[`${kind}_status`] = record.status;
       row.result = result;
