@@ -37,13 +37,16 @@ export class Night {
     this.env = isolatedEnv(this.home);
     mkdirSync(this.root);
     writeFileSync(join(this.root, "touchstoned.yaml"), "schema_version: 1\n");
+    this.writeMachine(machine);
+  }
+
+  writeMachine(machine: Record<string, unknown>): void {
     const path = join(this.home, "config", "touchstoned", "machine.yaml");
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const power = { keep_awake: "never" };
     const text = JSON.stringify({
       trusted_stations: [this.root],
       limits: { min_free_disk_mb: 0 },
-      power,
+      power: { keep_awake: "never" },
       ...machine,
     });
     writeFileSync(path, text, { mode: 0o600 });
