@@ -7,8 +7,10 @@ import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
+import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
+import { declareStep } from "./declare/step.ts";
 
 /**
  * Ties a declared command to its module, which is loaded only when the command is really run:
@@ -23,13 +25,15 @@ export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
-  declareSampler,
   declareInit,
   declareConfig,
-  declareLock,
+  declareQueue,
   declareEval,
   declareJudge,
   declareRunner,
+  declareLock,
+  declareSampler,
+  declareStep,
 ];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
