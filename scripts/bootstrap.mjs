@@ -11,7 +11,12 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
-const PINNED_NODE = join(ROOT, "node_modules", ".bin", process.platform === "win32" ? "node.cmd" : "node");
+const PINNED_NODE = join(
+  ROOT,
+  "node_modules",
+  ".bin",
+  process.platform === "win32" ? "node.cmd" : "node",
+);
 /** EX_CONFIG of sysexits.h, as everywhere in this project (src/core/errors.ts). */
 const EXIT_BAD_CONFIG = 78;
 
@@ -56,7 +61,7 @@ function outsidePath() {
 }
 
 function npm(args) {
-  const started = process.hrtime.bigint();
+  const started = performance.now();
   say(`npm ${args.join(" ")} ...`);
   const result = spawnSync("npm", args, {
     cwd: ROOT,
@@ -65,12 +70,14 @@ function npm(args) {
     env: { ...process.env, PATH: outsidePath() },
     shell: process.platform === "win32",
   });
-  const seconds = Number(process.hrtime.bigint() - started) / 1e9;
+  const seconds = (performance.now() - started) / 1000;
   if (result.status === 0) {
     say(`npm ${args[0]} took ${seconds.toFixed(1)} s`);
     return true;
   }
-  say(`npm ${args.join(" ")} failed: ${result.error?.message ?? `it ended with ${result.status ?? result.signal}`}`);
+  say(
+    `npm ${args.join(" ")} failed: ${result.error?.message ?? `it ended with ${result.status ?? result.signal}`}`,
+  );
   return false;
 }
 
@@ -111,7 +118,7 @@ function setUp() {
     `no usable Node: ${pin} could not be installed, and ${process.versions.node} is too old ` +
       `(needed: ${manifest.engines.node}). Install a newer Node from https://nodejs.org and try again.`,
   );
-  process.exit(EXIT_BAD_CONFIG);
+  return process.exit(EXIT_BAD_CONFIG);
 }
 
 const [script, ...args] = process.argv.slice(2);
@@ -122,7 +129,10 @@ if (script === undefined) {
 const node = setUp();
 const child = spawn(node, [resolve(ROOT, script), ...args], {
   stdio: "inherit",
-  env: { ...process.env, PATH: [join(ROOT, "node_modules", ".bin"), outsidePath()].join(delimiter) },
+  env: {
+    ...process.env,
+    PATH: [join(ROOT, "node_modules", ".bin"), outsidePath()].join(delimiter),
+  },
 });
 // A terminal sends its signals to the child as well; others reach only this process.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {

@@ -66,7 +66,9 @@ export function findLlamaServer(root: string): FoundServer {
     encoding: "utf8",
     timeout: 300_000,
   });
-  process.stderr.write(`get-llama-server.sh took ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
+  process.stderr.write(
+    `get-llama-server.sh took ${((performance.now() - started) / 1000).toFixed(1)} s\n`,
+  );
   if (result.status === 0) {
     const fetched = presentServer(root);
     if (fetched !== undefined) return { ...fetched, reason: "", mirror_silent: false };

@@ -19,7 +19,9 @@ if (server.path === null) {
     ...server.reason.split("\n"),
   ]);
   if (required && !server.mirror_silent) {
-    process.stderr.write("A real llama-server is asked for (TOUCHSTONED_REQUIRE_LLAMA_SERVER=1).\n");
+    process.stderr.write(
+      "A real llama-server is asked for (TOUCHSTONED_REQUIRE_LLAMA_SERVER=1).\n",
+    );
     process.exit(1);
   }
 } else {

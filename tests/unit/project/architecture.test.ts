@@ -51,7 +51,9 @@ describe("architecture", () => {
       expect(ruled, `rules for src/${room}`).toContain(`src/${room}/**/*.ts`);
       // core is a toolbox that is entered by file, cli is entered by nobody.
       if (room === "core" || room === "cli") continue;
-      expect(existsSync(join(PROJECT_ROOT, "src", room, "index.ts")), `index of ${room}`).toBe(true);
+      expect(existsSync(join(PROJECT_ROOT, "src", room, "index.ts")), `index of ${room}`).toBe(
+        true,
+      );
     }
   });
 

@@ -6,7 +6,11 @@ import { commandPaths } from "../../helpers/command-paths.ts";
 
 const documents = [
   ...projectFiles("docs", ".md"),
-  ...["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "inbox/README.md"],
+  "README.md",
+  "ARCHITECTURE.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "inbox/README.md",
 ];
 
 /** GitHub's anchor of a heading. */
@@ -64,7 +68,9 @@ describe.each(documents)("%s", (path) => {
       const words = /(?:^|[\s/])touchstoned((?: [^|;&>#]+)?)/.exec(line)?.[1]?.trim().split(/\s+/);
       if (words === undefined || words[0] === "" || words[0]?.startsWith("-")) continue;
       // The longest run of words that is a command; what follows are its arguments.
-      const command = [2, 1].map((n) => words.slice(0, n).join(" ")).find((name) => known.has(name));
+      const command = [2, 1]
+        .map((n) => words.slice(0, n).join(" "))
+        .find((name) => known.has(name));
       if (command === undefined) {
         unknown.push(line);
         continue;
