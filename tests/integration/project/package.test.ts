@@ -48,6 +48,18 @@ describe("the published package", () => {
     expect(help.stdout).toContain("Usage: touchstoned");
     expect(run("no-such-command").status).toBe(2);
 
+    const oldNode = `data:text/javascript,${encodeURIComponent(
+      'Object.defineProperty(process.versions, "node", { value: "20.19.0" })',
+    )}`;
+    const refused = spawnSync(process.execPath, ["--import", oldNode, main, "--version"], {
+      encoding: "utf8",
+    });
+    expect(refused.status).toBe(78);
+    expect(refused.stdout).toBe("");
+    expect(refused.stderr).toMatch(
+      /^touchstoned needs Node 22\.22 or newer; this is 20\.19\.0 .*\n$/,
+    );
+
     const { messages } = await publint({ pkgDir: PROJECT_ROOT, strict: true });
     expect(messages).toEqual([]);
   });
