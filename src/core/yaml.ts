@@ -1,7 +1,8 @@
 import leven from "leven";
-import { LineCounter, isMap, isScalar, parseDocument, type Document, type Node } from "yaml";
+import { LineCounter, isMap, isScalar, parseDocument, visit, type Document, type Node } from "yaml";
 import { z } from "zod";
 import { inputError, type TouchstonedError } from "./errors.ts";
+import { nestingBound } from "./yaml-depth.ts";
 
 /** Deeper nesting than this is refused before the parser sees it: it can abort the whole process. */
 export const MAX_DEPTH = 32;
@@ -31,39 +32,6 @@ export interface ParsedText {
   position(path: readonly PropertyKey[], at?: "key" | "value"): TextPosition | null;
 }
 
-/**
- * Upper bound of the nesting of a YAML or JSON text, without parsing it: open brackets outside of
- * quotes, dashes in a row on one line, and levels of indentation. The parser recurses once a level,
- * and in some Node versions a few kilobytes of brackets end the process past any catch.
- */
-export function nestingBound(text: string): number {
-  let brackets = 0;
-  let deepest = 0;
-  const indents: number[] = [];
-  for (const line of text.split("\n")) {
-    const indent = line.length - line.trimStart().length;
-    if (line.trim() !== "") {
-      while (indents.length > 0 && (indents.at(-1) ?? 0) >= indent) indents.pop();
-      indents.push(indent);
-    }
-    const dashes = /^\s*((?:-\s+)+)/.exec(line)?.[1]?.match(/-/g)?.length ?? 0;
-    let quote = "";
-    for (const character of line) {
-      if (quote !== "") {
-        if (character === quote) quote = "";
-      } else if (character === '"') {
-        quote = character;
-      } else if (character === "[" || character === "{") {
-        brackets += 1;
-      } else if (character === "]" || character === "}") {
-        brackets = Math.max(0, brackets - 1);
-      }
-      deepest = Math.max(deepest, brackets + indents.length + dashes);
-    }
-  }
-  return deepest;
-}
-
 function placeOf(counter: LineCounter, offset: number | undefined): TextPosition | null {
   if (offset === undefined) return null;
   const { line, col } = counter.linePos(offset);
@@ -78,6 +46,27 @@ function keyNode(document: Document, path: readonly PropertyKey[]): Node | undef
     if (isScalar(pair.key) && String(pair.key.value) === wanted) return pair.key;
   }
   return undefined;
+}
+
+function refuseDuplicateKeys(document: Document, counter: LineCounter, file: string): void {
+  visit(document, {
+    Map(_, map) {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        const name = String(key.value);
+        if (seen.has(name)) {
+          const place = formatPlace(file, placeOf(counter, key.range?.[0]));
+          throw inputError(
+            `${place}: the key "${name}" is there twice`,
+            "Keep one of the two: which of them counts is not defined.",
+            "duplicate_key",
+          );
+        }
+        seen.add(name);
+      }
+    },
+  });
 }
 
 /** `FILE:LINE:COLUMN` as editors and terminals understand it. */
@@ -110,10 +99,12 @@ export function parseText(text: string, file: string): ParsedText {
   const counter = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: counter,
-    uniqueKeys: true,
+    // The library compares each key with each other one: a file of 30,000 keys takes minutes.
+    uniqueKeys: false,
     prettyErrors: false,
   });
-  const [problem] = document.errors;
+  // A warning is a tag that nobody here knows: the value would silently be another one than meant.
+  const [problem] = [...document.errors, ...document.warnings];
   if (problem !== undefined) {
     const position = placeOf(counter, problem.pos[0]);
     throw inputError(
@@ -122,6 +113,7 @@ export function parseText(text: string, file: string): ParsedText {
       "bad_yaml",
     );
   }
+  refuseDuplicateKeys(document, counter, file);
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES });
