@@ -1,0 +1,73 @@
+import type { GenerateResult } from "../runners/index.ts";
+
+/** What is computed from one request alone. Seconds and tokens a second; null = not known. */
+export interface CellMetrics {
+  ttft_s: number | null;
+  e2e_s: number | null;
+  prefill_tps: number | null;
+  decode_tps: number | null;
+  prompt_tokens: number | null;
+  completion_tokens: number | null;
+  cached_tokens: number | null;
+  reasoning_duration_s: number | null;
+  reasoning_tps: number | null;
+  reasoning_completion_tokens: number | null;
+}
+
+function firstOf(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}
+
+/** `count / seconds`, or null where either is unknown or not above zero. */
+function rate(count: number | null, seconds: number | null): number | null {
+  if (count === null || seconds === null || count <= 0 || seconds <= 0) return null;
+  return count / seconds;
+}
+
+function difference(later: number | null, earlier: number | null): number | null {
+  return later === null || earlier === null ? null : later - earlier;
+}
+
+/**
+ * Tokens of the thinking part: as the server tells them, else the completion's tokens shared out by
+ * characters; null where neither can be had. 0 where the model did not think.
+ */
+function reasoningTokens(result: GenerateResult): number | null {
+  if (result.usage.reasoning_tokens !== null) return result.usage.reasoning_tokens;
+  if (result.reasoning_text === "") return 0;
+  if (result.usage.completion_tokens === null) return null;
+  const characters = result.reasoning_text.length + result.text.length;
+  return Math.round((result.usage.completion_tokens * result.reasoning_text.length) / characters);
+}
+
+/**
+ * - `ttft_s`: sending to the first visible content. Thinking does not stop it.
+ * - `e2e_s`: sending to the end of the stream.
+ * - `prefill_tps`: (prompt tokens - cached tokens, where told) / time to the first generated token of
+ *   either kind. Tokens out of a cache were not processed and would inflate it.
+ * - `decode_tps`: (answer tokens - 1) / (`e2e_s` - `ttft_s`). The window starts when the first token is
+ *   there already, so that token is not counted. Answer tokens are the completion's less those of
+ *   the thinking part, which has a rate of its own with the same formula.
+ */
+export function cellMetrics(result: GenerateResult): CellMetrics {
+  const { timing, usage } = result;
+  const thinking = reasoningTokens(result);
+  const thought = timing.first_reasoning_s !== null;
+  const answerTokens = difference(usage.completion_tokens, thinking);
+  const reasoning_duration_s = difference(timing.last_reasoning_s, timing.first_reasoning_s);
+  const processed =
+    usage.prompt_tokens === null ? null : usage.prompt_tokens - (usage.cached_tokens ?? 0);
+  return {
+    ttft_s: timing.first_content_s,
+    e2e_s: timing.e2e_s,
+    prefill_tps: rate(processed, firstOf(timing.first_content_s, timing.first_reasoning_s)),
+    decode_tps: rate(difference(answerTokens, 1), difference(timing.e2e_s, timing.first_content_s)),
+    prompt_tokens: usage.prompt_tokens,
+    completion_tokens: usage.completion_tokens,
+    cached_tokens: usage.cached_tokens,
+    reasoning_duration_s,
+    reasoning_tps: thought ? rate(difference(thinking, 1), reasoning_duration_s) : null,
+    reasoning_completion_tokens: thinking,
+  };
+}
