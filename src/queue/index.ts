@@ -1,0 +1,28 @@
+export { splitCommand, commandAllowed } from "./command-line.ts";
+export { decodeQueueFile, MAX_QUEUE_FILE_BYTES } from "./decode.ts";
+export { queueFileSchema } from "./entry-schema.ts";
+export { byPriority, dependencyState, type DependencyState } from "./order.ts";
+export {
+  parseQueueFile,
+  type FileKind,
+  type FileLook,
+  type QueueContext,
+  type QueueEntry,
+  type QueueFile,
+} from "./queue-file.ts";
+export { headline, summaryMarkdown } from "./summary-markdown.ts";
+export {
+  countEntries,
+  hasEnded,
+  stepsFileSchema,
+  summarySchema,
+  type Attempt,
+  type EntryResult,
+  type EntrySummary,
+  type ResetRecord,
+  type SettleRecord,
+  type StepRecord,
+  type StepsFile,
+  type StepStatus,
+  type Summary,
+} from "./summary.ts";

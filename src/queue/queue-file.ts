@@ -1,0 +1,273 @@
+import {
+  mergeJobSettings,
+  overLimit,
+  type JobLimits,
+  type JobSettings,
+  type PartialJobSettings,
+} from "../core/job-settings.ts";
+import { contentHash, sha256Hex } from "../core/json.ts";
+import { modelSpecSchema, type ModelSpec } from "../core/model-spec.ts";
+import {
+  checkShape,
+  findingsError,
+  nearestKey,
+  parseText,
+  type Finding,
+  type ParsedText,
+} from "../core/yaml.ts";
+import { commandAllowed, splitCommand } from "./command-line.ts";
+import { queueFileSchema, type WrittenEntry } from "./entry-schema.ts";
+import { orderFaults } from "./order.ts";
+
+export type FileKind = "config" | "pack" | "judge_config";
+
+/** What a look at a file that an entry names has shown. */
+export type FileLook =
+  /** `runner`: the declared runner whose URL a legacy config names. */
+  { ok: true; sha256: string; runner?: string | null } | { ok: false; message: string };
+
+/** What a queue file may choose from. */
+export interface QueueContext {
+  /** `defaults` of touchstoned.yaml. */
+  policy_defaults: PartialJobSettings;
+  limits: JobLimits;
+  /** Names of machine.yaml's runners. */
+  runner_names: readonly string[];
+  /** Runner for the entries that name none (`--runner`); goes before the file's defaults. */
+  runner_override?: string | null;
+  /** Whole commands; the word MODEL stands for any one word. */
+  allowed_reset_commands: readonly string[];
+  /** Parses and checks a file that an entry names; called once for each file and kind. */
+  look: (kind: FileKind, path: string) => FileLook;
+}
+
+/** One entry with everything filled in. Paths are as written, relative to the station. */
+export interface QueueEntry {
+  index: number;
+  id: string | null;
+  runner: string;
+  model: ModelSpec;
+  config: string | null;
+  pack: string;
+  judge_config: string | null;
+  judge_model: string | null;
+  /** Program and arguments; empty = no reset; null = the runner's own unload. */
+  reset_command: string[] | null;
+  settle: JobSettings["settle"];
+  step_timeout_s: JobSettings["step_timeout_s"];
+  idle_timeout_s: JobSettings["idle_timeout_s"];
+  cooldown_s: number;
+  priority: number;
+  /** RFC 3339. */
+  not_before: string | null;
+  max_attempts: number;
+  after: string[];
+  /** Hash of what is measured (runner, model spec, contents of the files), not of how. */
+  key: string;
+}
+
+export interface QueueFile {
+  schema_version: 1;
+  /** Of the file's text. */
+  sha256: string;
+  entries: QueueEntry[];
+}
+
+/** Collects findings with their places. */
+class Findings {
+  readonly all: Finding[] = [];
+  readonly #parsed: ParsedText;
+
+  constructor(parsed: ParsedText) {
+    this.#parsed = parsed;
+  }
+
+  add(path: readonly PropertyKey[], message: string, hint: string | null = null): void {
+    const position = this.#parsed.position(path);
+    this.all.push({ message, path: path.join("."), position, hint });
+  }
+
+  lineOf(path: readonly PropertyKey[]): number | undefined {
+    return this.#parsed.position(path)?.line;
+  }
+}
+
+function checkLayer(
+  layer: PartialJobSettings,
+  at: readonly PropertyKey[],
+  context: QueueContext,
+  findings: Findings,
+): void {
+  for (const { path, value, limit } of overLimit(layer, context.limits)) {
+    const hint = "The limit is machine.yaml's, or the station's tighter one.";
+    findings.add([...at, ...path], `${value} s is above the limit of ${limit} s`, hint);
+  }
+  const { runner, reset_command: command } = layer;
+  if (runner !== undefined && !context.runner_names.includes(runner)) {
+    const nearest = nearestKey(runner, context.runner_names);
+    const known = context.runner_names.join(", ") || "none";
+    findings.add(
+      [...at, "runner"],
+      `no runner "${runner}" in machine.yaml`,
+      nearest === undefined ? `Declared runners: ${known}.` : `Did you mean "${nearest}"?`,
+    );
+  }
+  if (command === undefined || command === "") return;
+  const split = splitCommand(command);
+  if (!split.ok) {
+    findings.add([...at, "reset_command"], split.fault.message, "Close the quote.");
+  } else if (!commandAllowed(split.words, context.allowed_reset_commands)) {
+    findings.add(
+      [...at, "reset_command"],
+      `"${command}" is not on the list of allowed reset commands`,
+      `Allowed: ${context.allowed_reset_commands.map((text) => `"${text}"`).join(", ")}. ` +
+        "The machine's owner adds others under reset_commands of machine.yaml.",
+    );
+  }
+}
+
+function modelOf(written: WrittenEntry, at: PropertyKey[], findings: Findings): ModelSpec | null {
+  if (typeof written.model === "string") return modelSpecSchema.parse({ id: written.model });
+  if (!("file" in written.model)) return written.model;
+  findings.add(
+    [...at, "model"],
+    "model disk files cannot be used yet",
+    'Write the name that the runner serves, such as `model: "qwen3:8b"`, ' +
+      "or a mapping with `id`, `quant` and the like.",
+  );
+  return null;
+}
+
+function lookAtFiles(
+  written: WrittenEntry,
+  at: PropertyKey[],
+  look: QueueContext["look"],
+  findings: Findings,
+) {
+  const hashes: Record<FileKind, string | null> = { config: null, pack: null, judge_config: null };
+  let runner: string | null = null;
+  for (const kind of ["config", "pack", "judge_config"] as const) {
+    const path = written[kind];
+    if (path === undefined) continue;
+    const found = look(kind, path);
+    if (found.ok) {
+      hashes[kind] = found.sha256;
+      runner = found.runner ?? runner;
+    } else findings.add([...at, kind], found.message);
+  }
+  if (written.judge_model !== undefined && written.judge_config === undefined) {
+    const hint = "Add judge_config, or take judge_model away for an eval without a judge.";
+    findings.add([...at, "judge_model"], "judge_model without judge_config judges nothing", hint);
+  }
+  return { hashes, runner };
+}
+
+function entryOf(
+  written: WrittenEntry,
+  index: number,
+  defaults: PartialJobSettings,
+  context: QueueContext,
+  findings: Findings,
+): QueueEntry | null {
+  const at = ["entries", index];
+  checkLayer(written, at, context, findings);
+  const model = modelOf(written, at, findings);
+  const files = lookAtFiles(written, at, context.look, findings);
+  const { runner, reset_command, settle, step_timeout_s, idle_timeout_s, cooldown_s } = written;
+  const settings = mergeJobSettings(
+    [
+      context.policy_defaults,
+      defaults,
+      { runner, reset_command, settle, step_timeout_s, idle_timeout_s, cooldown_s },
+    ],
+    context.limits,
+  );
+  const only = context.runner_names.length === 1 ? context.runner_names[0] : undefined;
+  const chosen =
+    written.runner ?? context.runner_override ?? settings.runner ?? files.runner ?? only;
+  if (chosen === undefined) {
+    const known = context.runner_names.join(", ") || "none";
+    findings.add(
+      at,
+      "names no runner, and machine.yaml does not declare exactly one",
+      `Write \`runner: NAME\`. Declared runners: ${known}.`,
+    );
+  }
+  if (model === null || chosen === undefined) return null;
+  const command = settings.reset_command;
+  const split = command === undefined ? undefined : splitCommand(command);
+  const judge_model = written.judge_model ?? null;
+  return {
+    index,
+    id: written.id ?? null,
+    runner: chosen,
+    model,
+    config: written.config ?? null,
+    pack: written.pack,
+    judge_config: written.judge_config ?? null,
+    judge_model,
+    reset_command: split === undefined ? null : split.ok ? split.words : [],
+    settle: settings.settle,
+    step_timeout_s: settings.step_timeout_s,
+    idle_timeout_s: settings.idle_timeout_s,
+    cooldown_s: settings.cooldown_s,
+    priority: written.priority,
+    not_before: written.not_before ?? null,
+    max_attempts: written.max_attempts,
+    after: written.after,
+    key: contentHash({ runner: chosen, model, judge_model, ...files.hashes }),
+  };
+}
+
+function findDuplicates(entries: readonly QueueEntry[], findings: Findings): void {
+  const first = new Map<string, number>();
+  for (const { index, key } of entries) {
+    const earlier = first.get(key);
+    if (earlier === undefined) {
+      first.set(key, index);
+      continue;
+    }
+    const line = findings.lineOf(["entries", earlier]);
+    findings.add(
+      ["entries", index],
+      `entry ${index} is the same as entry ${earlier}${line === undefined ? "" : ` (line ${line})`}`,
+      "Same runner, model spec, config, pack and judge: take one away, or change what differs.",
+    );
+  }
+}
+
+/**
+ * Parses and checks a queue file. Pure but for `context.look`. Throws one input error (exit 64)
+ * that lists everything that is wrong, each with line and column.
+ */
+export function parseQueueFile(text: string, file: string, context: QueueContext): QueueFile {
+  const parsed = parseText(text, file);
+  const checked = checkShape(parsed, queueFileSchema);
+  if (!checked.ok) throw findingsError(file, checked.findings, "bad_queue_file");
+  const findings = new Findings(parsed);
+  const defaults = checked.value.defaults ?? {};
+  checkLayer(defaults, ["defaults"], context, findings);
+  const looks = new Map<string, FileLook>();
+  const cached: QueueContext = {
+    ...context,
+    look(kind, path) {
+      const known = looks.get(`${kind}:${path}`);
+      const found = known ?? context.look(kind, path);
+      looks.set(`${kind}:${path}`, found);
+      return found;
+    },
+  };
+  const written = checked.value.entries;
+  const entries = written.flatMap(
+    (entry, index) => entryOf(entry, index, defaults, cached, findings) ?? [],
+  );
+  for (const fault of orderFaults(
+    written.map(({ id, after, priority }, index) => ({ index, id: id ?? null, after, priority })),
+  )) {
+    const tail = fault.at === null ? [] : ["after", fault.at];
+    findings.add(["entries", fault.index, ...tail], fault.message, fault.hint);
+  }
+  findDuplicates(entries, findings);
+  if (findings.all.length > 0) throw findingsError(file, findings.all, "bad_queue_file");
+  return { schema_version: 1, sha256: sha256Hex(text), entries };
+}

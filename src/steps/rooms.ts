@@ -1,0 +1,67 @@
+import type { Clock } from "../core/clock.ts";
+import type { UlidSource } from "../core/ids.ts";
+import type { ProcessTree, TreeExit } from "../core/process.ts";
+import type { Runner, RunnerSettings } from "../runners/index.ts";
+import type { StepJob, StepKind } from "./step-job.ts";
+
+/** The model lock as the steps see it. */
+export interface HeldLock {
+  path: string;
+  release(): void;
+}
+
+/** A runner of our own. */
+export interface OwnRunner {
+  runner: Runner;
+  url: string;
+  pid: number;
+  stop(): Promise<void>;
+  exited: Promise<TreeExit>;
+}
+
+/** Who judges an entry. */
+export interface JudgeTarget {
+  /** null: the runner of the entry. */
+  runner: string | null;
+  model: string;
+}
+
+/** A running step and where its output goes. */
+export interface RunningStep {
+  tree: Pick<ProcessTree, "pid" | "exited" | "members" | "end">;
+  log_path: string;
+  /** The end of its output so far. */
+  output(): string;
+  /** Keeps the output's file within its limit; called now and then. */
+  trim(): void;
+  close(): void;
+}
+
+/**
+ * What a submission needs of the world. The real ones are bound in `real-rooms.ts`; tests bring
+ * their own for the faults that real ones do not show on demand.
+ */
+export interface Rooms {
+  clock: Clock;
+  new_id: UlidSource;
+  /** Throws busy (exit 75) naming the holder. */
+  lock(options: {
+    wait_s: number;
+    purpose: string;
+    run_id: string | null;
+    signal: AbortSignal;
+  }): Promise<HeldLock>;
+  resolveRunner(name: string): RunnerSettings;
+  connect(settings: RunnerSettings): Runner;
+  startRunner(
+    settings: RunnerSettings,
+    options: { work_dir: string; signal: AbortSignal },
+  ): Promise<OwnRunner>;
+  /** Memory in use on this host, MB; null where it cannot be read. */
+  used_mb(): number | null;
+  free_disk_mb(path: string): number | null;
+  startStep(job: StepJob, options: { api_key: string | null; lock: HeldLock }): RunningStep;
+  /** What is missing of what a step owes, newer than `started_ms`; null = all there. */
+  stepFault(kind: StepKind, bundle_dir: string, started_ms: number): string | null;
+  judgeTarget(config: string, model: string | null): JudgeTarget;
+}

@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import { isoTime, type Clock } from "../core/clock.ts";
+import { EXIT, systemErrorCode, TouchstonedError } from "../core/errors.ts";
+import { writeFileAtomic } from "../core/files.ts";
+import { prettyJson } from "../core/json.ts";
+import {
+  countEntries,
+  summaryMarkdown,
+  type Attempt,
+  type QueueEntry,
+  type StepsFile,
+  type Summary,
+} from "../queue/index.ts";
+
+const FULL_DISK_CODES = ["ENOSPC", "EDQUOT", "EROFS", "EIO"];
+
+/** A record that could not be written: the run must end, since it could not say what it did. */
+export function recordError(path: string, error: unknown): unknown {
+  const code = systemErrorCode(error);
+  if (code === undefined || !FULL_DISK_CODES.includes(code)) return error;
+  const what = code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : code;
+  return new TouchstonedError({
+    code: "cannot_write",
+    exitCode: EXIT.failed,
+    message: `${path}: could not be written: ${what}. The run ends here`,
+    hint: "What was written before is whole. Make room, then go on with `queue run --resume`.",
+    cause: error,
+  });
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeFileAtomic(path, text);
+  } catch (error) {
+    throw recordError(path, error);
+  }
+}
+
+/** Keeps `summary.json` and `summary.md` of one submission in step with what happened. */
+export class SummaryStore {
+  readonly summary: Summary;
+  readonly directory: string;
+  readonly #clock: Clock;
+
+  constructor(directory: string, summary: Summary, clock: Clock) {
+    this.directory = directory;
+    this.summary = summary;
+    this.#clock = clock;
+  }
+
+  /** Changes the summary and writes it. Throws `cannot_write` where the disk is full. */
+  update(change: (summary: Summary) => void): void {
+    change(this.summary);
+    countEntries(this.summary);
+    this.summary.updated = isoTime(this.#clock.now_ms());
+    write(join(this.directory, "summary.json"), prettyJson(this.summary));
+    write(join(this.directory, "summary.md"), summaryMarkdown(this.summary, this.directory));
+  }
+}
+
+/** Writes `steps.json` of a bundle, which says the same as the summary but lives with the data. */
+export function writeSteps(
+  bundle_dir: string,
+  entry: Pick<QueueEntry, "index" | "key">,
+  attempts: readonly Attempt[],
+): void {
+  const file: StepsFile = {
+    schema_version: 1,
+    index: entry.index,
+    key: entry.key,
+    attempts: [...attempts],
+  };
+  write(join(bundle_dir, "steps.json"), prettyJson(file));
+}
