@@ -74,9 +74,13 @@ export async function readBody(response: IncomingMessage): Promise<string> {
 export function encodingFault(response: IncomingMessage): Fault | undefined {
   const encoding = response.headers["content-encoding"] ?? "identity";
   if (encoding === "identity" || encoding === "") return undefined;
-  return fault("bad_response", `the answer is packed (${encoding}) although that was not asked for`, {
-    http_status: response.statusCode ?? 0,
-  });
+  return fault(
+    "bad_response",
+    `the answer is packed (${encoding}) although that was not asked for`,
+    {
+      http_status: response.statusCode ?? 0,
+    },
+  );
 }
 
 export type JsonAnswer =
@@ -146,7 +150,10 @@ export async function callJson(
     const connected = request.socket?.connecting === false;
     const what = connected ? "no complete answer" : "no connection";
     stop(
-      fault(connected ? "total_timeout" : "connect_timeout", `${where}: ${what} in ${call.limit_s} s`),
+      fault(
+        connected ? "total_timeout" : "connect_timeout",
+        `${where}: ${what} in ${call.limit_s} s`,
+      ),
     );
   });
   try {
