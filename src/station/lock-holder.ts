@@ -1,0 +1,107 @@
+import { readdirSync, readFileSync, readlinkSync, statSync, unlinkSync, type Stats } from "node:fs";
+import { basename } from "node:path";
+import { z } from "zod";
+import { readTextIfThere, writeFileAtomic } from "../core/files.ts";
+import { parseJsonLenient, prettyJson } from "../core/json.ts";
+import { isAlive, processIdentity } from "../core/process-table.ts";
+
+const lockHolderSchema = z.object({
+  pid: z.int().positive(),
+  start_token: z.string(),
+  boot_id: z.string(),
+  purpose: z.string().max(200),
+  run_id: z.string().max(200).nullable(),
+  /** RFC 3339 */
+  since: z.string().max(40),
+});
+
+/** What a holder of ours says about itself beside the lock. For people: it decides nothing. */
+export type LockHolder = z.output<typeof lockHolderSchema>;
+
+/** A living process that has the lock's file open and locked. */
+export interface LockProcess {
+  pid: number;
+  /** Short name of its program. */
+  command: string;
+}
+
+export function sidecarPath(lock_path: string): string {
+  return `${lock_path}.info`;
+}
+
+/** Says beside the lock that we hold it. */
+export function writeSidecar(
+  lock_path: string,
+  holder: Pick<LockHolder, "purpose" | "run_id" | "since">,
+): void {
+  const identity = processIdentity(process.pid);
+  if (identity === undefined) return;
+  try {
+    writeFileAtomic(sidecarPath(lock_path), prettyJson({ ...identity, ...holder }), 0o644);
+  } catch {
+    // Members of a group may lock the file without being allowed to write beside it.
+  }
+}
+
+function readSidecar(lock_path: string): LockHolder | undefined {
+  try {
+    const text = readTextIfThere(sidecarPath(lock_path)) ?? "";
+    return lockHolderSchema.safeParse(parseJsonLenient(text)).data;
+  } catch {
+    return undefined; // unreadable: then it says nothing
+  }
+}
+
+/** The sidecar, where the very process that wrote it still lives; a stale one is no holder. */
+export function livingHolder(lock_path: string): LockHolder | undefined {
+  const holder = readSidecar(lock_path);
+  return holder !== undefined && isAlive(holder) ? holder : undefined;
+}
+
+/** Removes the sidecar where it is ours. Call it while the lock is still held. */
+export function removeSidecar(lock_path: string): void {
+  if (readSidecar(lock_path)?.pid !== process.pid) return;
+  try {
+    unlinkSync(sidecarPath(lock_path));
+  } catch {
+    // What stays names a dead process, and is not believed.
+  }
+}
+
+const ANY_FLOCK = /^lock:.*\bFLOCK\b/m;
+
+function locksFile(pid: number, name: string, file: Stats): boolean {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).some((fd) => {
+    try {
+      if (basename(readlinkSync(`${folder}/${fd}`)) !== name) return false;
+      const open = statSync(`${folder}/${fd}`);
+      if (open.dev !== file.dev || open.ino !== file.ino) return false;
+      return ANY_FLOCK.test(readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8"));
+    } catch {
+      return false; // closed while we looked
+    }
+  });
+}
+
+/**
+ * The processes that hold the lock, as far as we may see them: other users' are hidden. Empty on
+ * macOS, where only `lsof` could tell.
+ */
+export function lockingProcesses(lock_path: string, file: Stats): LockProcess[] {
+  if (process.platform !== "linux") return [];
+  const found: LockProcess[] = [];
+  for (const entry of readdirSync("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    const pid = Number(entry);
+    try {
+      if (!locksFile(pid, basename(lock_path), file)) continue;
+      const command = readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+      // A process chooses its own name; control characters in it must not reach a terminal.
+      found.push({ pid, command: command.replaceAll(/[^\x20-\x7e]/g, "?") });
+    } catch {
+      continue; // another user's, or ended while we looked
+    }
+  }
+  return found;
+}
