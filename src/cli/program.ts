@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
+import { declareSampler } from "./declare/sampler.ts";
 
 /**
  * Ties a declared command to its module, which is loaded only when the command is really run:
@@ -15,7 +16,7 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [];
+const DECLARATIONS: readonly Declare[] = [declareSampler];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(
