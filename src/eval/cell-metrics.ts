@@ -35,8 +35,8 @@ function difference(later: number | null, earlier: number | null): number | null
  */
 function reasoningTokens(result: GenerateResult): number | null {
   if (result.usage.reasoning_tokens !== null) return result.usage.reasoning_tokens;
-  if (result.reasoning_text === "") return 0;
   if (result.usage.completion_tokens === null) return null;
+  if (result.reasoning_text === "") return 0;
   const characters = result.reasoning_text.length + result.text.length;
   return Math.round((result.usage.completion_tokens * result.reasoning_text.length) / characters);
 }
@@ -60,7 +60,8 @@ export function cellMetrics(result: GenerateResult): CellMetrics {
     usage.prompt_tokens === null ? null : usage.prompt_tokens - (usage.cached_tokens ?? 0);
   return {
     ttft_s: timing.first_content_s,
-    e2e_s: timing.e2e_s,
+    // A request that was never made took no time, which is not a time of zero.
+    e2e_s: timing.e2e_s > 0 ? timing.e2e_s : null,
     prefill_tps: rate(processed, firstOf(timing.first_content_s, timing.first_reasoning_s)),
     decode_tps: rate(difference(answerTokens, 1), difference(timing.e2e_s, timing.first_content_s)),
     prompt_tokens: usage.prompt_tokens,

@@ -1,6 +1,7 @@
 import { JsonLinesWriter } from "../core/files.ts";
 import type { Clock } from "../core/clock.ts";
 import type { GenerateProgress } from "../runners/index.ts";
+import type { RequestLimits } from "./config.ts";
 import type { CellKey } from "./records.ts";
 
 /** Lines of `events.jsonl`, less `ts` (epoch seconds), which the log adds. */
@@ -13,7 +14,13 @@ export type EvalEvent =
       weights_delta_mb: number | null;
       reason: string | null;
     }
-  | { type: "run_start"; total: number; done: number; invocation: string }
+  | {
+      type: "run_start";
+      total: number;
+      done: number;
+      invocation: string;
+      request_limits: RequestLimits;
+    }
   | ({ type: "cell_start"; i: number; category: string } & CellKey)
   | ({ type: "progress" } & CellKey & GenerateProgress)
   | ({

@@ -174,6 +174,7 @@ export function manifestDifferences(old: Manifest, now: Manifest): string[] {
   if (knownDiffer(old.served?.digest, now.served?.digest)) {
     say("model digest", old.served?.digest, now.served?.digest);
   }
+  if (knownDiffer(old.host.chip, now.host.chip)) say("machine", old.host.chip, now.host.chip);
   if (old.config.cold_cache !== now.config.cold_cache) {
     say("cold_cache", old.config.cold_cache, now.config.cold_cache);
   }

@@ -6,6 +6,7 @@ import {
   type Finding,
   type ParsedText,
 } from "../core/yaml.ts";
+import { checkFaults } from "./checks.ts";
 import { readInputFile } from "./input-file.ts";
 import { packSchema, type Pack } from "./pack.ts";
 
@@ -76,20 +77,12 @@ function checkKoRule(pack: Pack, report: Report): void {
   }
 }
 
-/** A pattern that does not compile would fail every answer of its prompt, hours later. */
-function checkPatterns(pack: Pack, report: Report): void {
+/** A check that cannot work would be undecided for every answer of its prompt, hours later. */
+function checkChecks(pack: Pack, report: Report): void {
   for (const { prompt, path } of promptsOf(pack)) {
     for (const [i, check] of prompt.checks.entries()) {
-      if (!("regex" in check)) continue;
-      try {
-        void new RegExp(check.regex, check.flags);
-      } catch (error) {
-        report(
-          [...path, "checks", i, "regex"],
-          error instanceof Error ? error.message : String(error),
-          "Write it as a JavaScript pattern, without slashes around it.",
-        );
-      }
+      const fault = checkFaults(check);
+      if (fault !== null) report([...path, "checks", i], fault, "Correct the check.");
     }
   }
 }
@@ -116,7 +109,7 @@ function crossFindings(pack: Pack, parsed: ParsedText): Finding[] {
     report,
   );
   checkKoRule(pack, report);
-  checkPatterns(pack, report);
+  checkChecks(pack, report);
   return findings;
 }
 

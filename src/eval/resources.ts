@@ -15,6 +15,7 @@ const tickSchema = z.object({
   mem_pressure_level: z.enum(["normal", "warn", "critical"]).nullable().catch(null),
   throttled: z.boolean().nullable().catch(null),
   baseline: z.boolean().catch(false),
+  invocation: z.string().catch(""),
 });
 
 export type JoinTick = z.output<typeof tickSchema>;
@@ -68,7 +69,9 @@ function spread(values: readonly (number | null)[]): number | null {
  * sampler that was not there has not seen a healthy machine.
  */
 export function joinRow(row: EvalResponse, ticks: readonly JoinTick[]): EvalResponse {
-  const window = ticksOf(ticks, row.t_start, row.t_end);
+  // Ticks of the same run first: after a step of the wall clock another run's may lie in the window.
+  const own = ticks.filter((tick) => tick.invocation !== "" && tick.invocation === row.invocation);
+  const window = ticksOf(own.length > 0 ? own : ticks, row.t_start, row.t_end);
   const used = window.map((tick) => tick.sys_used_mb);
   const sys_used_mb = knownMax(used);
   const baseline = row.sys_used_baseline_mb;

@@ -1,0 +1,23 @@
+export { bundlePaths } from "./bundle-paths.ts";
+export { bundleState, evalStepFault, loadStepFault, type BundleState } from "./bundle.ts";
+export type { EvalProgress } from "./cells-phase.ts";
+export {
+  chooseModel,
+  comparableUrl,
+  endpointWarning,
+  evalConfigSchema,
+  loadEvalConfig,
+  parseEvalConfig,
+  type EvalConfig,
+  type LoadedEvalConfig,
+} from "./config.ts";
+export { runEval, type EvalOptions, type EvalOutcome } from "./eval.ts";
+export type { EvalProbes, RunningSampler } from "./eval-probes.ts";
+export type { EvalEvent } from "./events.ts";
+export { readLoad, type LoadRecord } from "./load-record.ts";
+export { readManifest, type Manifest } from "./manifest.ts";
+export { loadPack, parsePack, type LoadedPack } from "./pack-file.ts";
+export { packSchema } from "./pack.ts";
+export type * from "./records.ts";
+export { readResponses } from "./responses.ts";
+export { summarise, type VariantSummary } from "./summary.ts";
