@@ -73,6 +73,8 @@ export const attemptSchema = z.object({
   judge_reset: resetRecordSchema.nullable().default(null),
   judge_settle: settleRecordSchema.nullable().default(null),
   steps: z.array(stepRecordSchema).default([]),
+  /** The user stopped it: counts as no attempt. */
+  interrupted: z.boolean().default(false),
 });
 export type Attempt = z.output<typeof attemptSchema>;
 
@@ -94,6 +96,8 @@ export const entryResultSchema = z.object({
   ttft_s: z.number().nullable(),
   decode_tps: z.number().nullable(),
   e2e_s: z.number().nullable(),
+  /** `ok`, `failed` or `not_applicable` (a fixed runner); null where nothing is known. */
+  load_outcome: z.string().nullable(),
   load_s: z.number().nullable(),
   weights_delta_mb: z.number().nullable(),
 });

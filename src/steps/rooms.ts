@@ -19,6 +19,16 @@ export interface OwnRunner {
   exited: Promise<TreeExit>;
 }
 
+/** Reads and checks the files that entries name. Each throws a known error with line and column. */
+export interface Loaders {
+  /** Absolute real path inside the station. */
+  confine(path: string, what: string): string;
+  pack(path: string): { sha256: string; id: string };
+  /** `runner`: the declared runner whose URL the config names. */
+  config(path: string): { sha256: string; runner: string | null; warnings: string[] };
+  judge_config(path: string): { sha256: string; warnings: string[] };
+}
+
 /** Who judges an entry. */
 export interface JudgeTarget {
   /** null: the runner of the entry. */

@@ -83,9 +83,11 @@ export class RunnerPool {
   async #start(name: string, settings: RunnerSettings, signal: AbortSignal): Promise<OwnState> {
     const process = await this.#rooms.startRunner(settings, { work_dir: this.#work_dir, signal });
     const state: OwnState = { name, settings, process, ended: null };
-    void process.exited.then((exit) => {
-      state.ended = exit.signal === null ? `exit ${exit.exit_code ?? "?"}` : exit.signal;
-    });
+    const ends = async (): Promise<void> => {
+      const exit = await process.exited;
+      state.ended = exit.signal ?? `exit ${exit.exit_code ?? "?"}`;
+    };
+    void ends();
     return state;
   }
 

@@ -1,0 +1,288 @@
+import { join } from "node:path";
+import { isoTime } from "../core/clock.ts";
+import { errorMessage, TouchstonedError } from "../core/errors.ts";
+import { ensureDir } from "../core/files.ts";
+import type { Log } from "../core/log.ts";
+import type {
+  Attempt,
+  EntrySummary,
+  QueueEntry,
+  StepRecord,
+  StepStatus,
+  Summary,
+} from "../queue/index.ts";
+import { countAttempts, entryResult, readAttempts, secondsOf } from "./bundle-state.ts";
+import type { Emit } from "./run-events.ts";
+import { resetModels } from "./reset.ts";
+import type { HeldLock, Rooms } from "./rooms.ts";
+import { runStep } from "./run-step.ts";
+import type { ReadyRunner, RunnerPool } from "./runner-pool.ts";
+import { waitSettled } from "./settle.ts";
+import type { StepKind } from "./step-job.ts";
+import type { SubmissionDir } from "./submission-dir.ts";
+import { writeSteps, type SummaryStore } from "./summary-store.ts";
+
+/** What all entries of one invocation share. */
+export interface EntryContext {
+  rooms: Rooms;
+  pool: RunnerPool;
+  lock: HeldLock;
+  store: SummaryStore;
+  submission: SubmissionDir;
+  /** ULID of this invocation. */
+  invocation: string;
+  log: Log;
+  signal: AbortSignal;
+  emit: Emit;
+}
+
+const GOOD: ReadonlySet<StepStatus> = new Set(["ok", "not_applicable"]);
+
+/** One execution of one entry: what was done is on disk before the next thing is begun. */
+class EntryRun {
+  readonly #context: EntryContext;
+  readonly #entry: QueueEntry;
+  readonly #bundle_dir: string;
+  readonly #attempts: Attempt[];
+  readonly #attempt: Attempt;
+
+  constructor(context: EntryContext, entry: QueueEntry) {
+    this.#context = context;
+    this.#entry = entry;
+    this.#bundle_dir = join(context.submission.directory, context.submission.bundleOf(entry));
+    this.#attempts = readAttempts(this.#bundle_dir, entry.key);
+    this.#attempt = {
+      invocation: context.invocation,
+      started: isoTime(context.rooms.clock.now_ms()),
+      runner: entry.runner,
+      notes: [],
+      reset: null,
+      settle: null,
+      judge_reset: null,
+      judge_settle: null,
+      steps: [],
+      interrupted: false,
+    };
+    this.#attempts.push(this.#attempt);
+  }
+
+  #row(summary: Summary = this.#context.store.summary): EntrySummary {
+    const row = summary.entries.find((one) => one.index === this.#entry.index);
+    if (row === undefined) throw new Error(`no row for entry ${this.#entry.index}`);
+    return row;
+  }
+
+  /** Writes what is known to the bundle, then to the summary. */
+  #save(change: (row: EntrySummary) => void): void {
+    writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
+    this.#context.store.update((summary) => {
+      const row = this.#row(summary);
+      row.attempts = countAttempts(this.#attempts);
+      row.load_seconds = secondsOf(this.#attempts, "load");
+      row.eval_seconds = secondsOf(this.#attempts, "eval");
+      row.judge_seconds = secondsOf(this.#attempts, "judge");
+      change(row);
+    });
+  }
+
+  #begin(step: string): void {
+    this.#save((row) => {
+      row.status = "running";
+      row.step = step;
+      row.since = isoTime(this.#context.rooms.clock.now_ms());
+    });
+    this.#context.log.info({ entry: this.#entry.index, step }, "step begins");
+    this.#context.emit({ type: "step_start", entry: this.#row(), step });
+  }
+
+  #warn(text: string): void {
+    this.#save((row) => row.warnings.push(text));
+    this.#context.log.warn({ entry: this.#entry.index }, text);
+    this.#context.emit({ type: "warning", text: `entry ${this.#entry.index}: ${text}` });
+  }
+
+  async #use(name: string): Promise<ReadyRunner> {
+    const ready = await this.#context.pool.use(name, this.#context.signal);
+    for (const note of ready.notes) {
+      this.#attempt.notes.push(note);
+      this.#warn(note);
+    }
+    return ready;
+  }
+
+  /** Reset and settle; `judge` says before which step they stand. */
+  async #clear(ready: ReadyRunner, judge: boolean): Promise<void> {
+    const { rooms, signal } = this.#context;
+    this.#begin(judge ? "reset before judge" : "reset");
+    const reset = await resetModels({
+      command: this.#entry.reset_command,
+      runner: ready.runner,
+      clock: rooms.clock,
+      signal,
+    });
+    this.#attempt[judge ? "judge_reset" : "reset"] = reset;
+    if (reset.outcome === "failed") this.#warn(`reset failed: ${reset.reason ?? "no reason"}`);
+    if (signal.aborted) return;
+    this.#begin(judge ? "settle before judge" : "settle");
+    const settle = await waitSettled({
+      settings: this.#entry.settle,
+      runner: ready.runner,
+      used_mb: () => rooms.used_mb(),
+      clock: rooms.clock,
+      signal,
+    });
+    this.#attempt[judge ? "judge_settle" : "settle"] = settle;
+    if (settle.outcome === "timeout") {
+      this.#warn(`memory was not released (${settle.final_mb ?? "?"} MB): ${settle.reason ?? ""}`);
+    }
+  }
+
+  async #step(kind: StepKind, ready: ReadyRunner): Promise<StepRecord> {
+    const { rooms, submission, signal, emit } = this.#context;
+    const entry = this.#entry;
+    const copy = (what: "config" | "pack" | "judge_config", path: string | null) =>
+      path === null ? null : submission.copyOf(what, path);
+    this.#begin(kind);
+    if (kind !== "load") this.#save((row) => (row[`${kind}_status`] = "running"));
+    const record = await runStep(rooms, {
+      job: {
+        schema_version: 1,
+        kind,
+        bundle_dir: this.#bundle_dir,
+        model: entry.model,
+        pack: submission.copyOf("pack", entry.pack),
+        config: copy("config", entry.config),
+        judge_config: copy("judge_config", entry.judge_config),
+        judge_model: entry.judge_model,
+        runner: ready.attached,
+        limit_s: entry.step_timeout_s[kind],
+        resume: this.#attempts.length > 1,
+      },
+      api_key: ready.api_key,
+      lock: this.#context.lock,
+      silence_limit_s: kind === "load" ? null : entry.idle_timeout_s[kind],
+      signal,
+      onProgress: (progress) =>
+        emit({ type: "step_progress", entry: this.#row(), step: kind, progress }),
+    });
+    return this.#finish(kind, record);
+  }
+
+  #finish(kind: StepKind, record: StepRecord): StepRecord {
+    const ended = this.#context.pool.ended();
+    if (record.status !== "ok" && record.status !== "interrupted" && ended !== null) {
+      record.error = `${record.error ?? record.status}; the runner had ended (${ended})`;
+    }
+    this.#attempt.steps.push(record);
+    this.#attempt.interrupted ||= record.status === "interrupted";
+    const result = kind === "judge" ? this.#row().result : entryResult(this.#bundle_dir);
+    if (kind === "load" && record.status === "ok" && result?.load_outcome === "not_applicable") {
+      record.status = "not_applicable";
+    }
+    this.#save((row) => {
+      row[`${kind}_status`] = record.status;
+      row.result = result;
+      if (GOOD.has(record.status)) return;
+      row.error = `${kind}: ${record.error ?? record.status}`;
+      row.advice = record.advice;
+    });
+    if (record.survivors.length > 0) {
+      this.#warn(`processes that could not be ended: ${record.survivors.join(", ")}`);
+    }
+    const { log, emit } = this.#context;
+    log.info({ entry: this.#entry.index, ...record }, "step ended");
+    emit({ type: "step_end", entry: this.#row(), record });
+    return record;
+  }
+
+  /** Reset, settle, load, eval; gives the status that the entry has after it. */
+  async #measure(): Promise<StepStatus> {
+    const { signal, rooms } = this.#context;
+    this.#begin("runner");
+    const ready = await this.#use(this.#entry.runner);
+    await this.#clear(ready, false);
+    if (this.#entry.cooldown_s > 0 && !signal.aborted) {
+      this.#begin("cooldown");
+      await rooms.clock.sleep(this.#entry.cooldown_s * 1000, signal);
+    }
+    if (signal.aborted) return "interrupted";
+    const load = await this.#step("load", ready);
+    if (!GOOD.has(load.status)) return load.status;
+    const result = await this.#step("eval", ready);
+    return result.status;
+  }
+
+  async #judge(fresh: boolean): Promise<StepStatus> {
+    const { rooms, submission, signal } = this.#context;
+    const entry = this.#entry;
+    if (entry.judge_config === null) return "ok";
+    const config = submission.copyOf("judge_config", entry.judge_config);
+    const target = rooms.judgeTarget(config, entry.judge_model);
+    const runner = target.runner ?? entry.runner;
+    const other = runner !== entry.runner || target.model !== entry.model.id;
+    if (fresh && other) {
+      // Two models side by side press each other out of the memory. A fixed runner keeps its own.
+      const tested = await this.#use(entry.runner);
+      if (tested.runner.residency !== "fixed") await this.#clear(tested, true);
+    }
+    if (signal.aborted) return "interrupted";
+    const ready = await this.#use(runner);
+    const result = await this.#step("judge", ready);
+    return result.status;
+  }
+
+  async #work(): Promise<StepStatus> {
+    const row = this.#row();
+    let fresh = false;
+    if (row.eval_status !== "ok") {
+      fresh = true;
+      const status = await this.#measure();
+      if (status !== "ok") {
+        this.#save((changed) => {
+          const stopped = status === "interrupted" ? "pending" : "skipped";
+          if (changed.eval_status === "pending") changed.eval_status = stopped;
+          changed.judge_status = this.#entry.judge_config === null ? "skipped" : stopped;
+        });
+        return status;
+      }
+    }
+    return this.#judge(fresh);
+  }
+
+  async run(): Promise<StepStatus> {
+    ensureDir(this.#bundle_dir);
+    this.#save((row) => {
+      [row.error, row.advice, row.warnings] = [null, null, []];
+      if (row.eval_status !== "ok") [row.load_status, row.eval_status] = ["pending", "pending"];
+      row.judge_status = this.#entry.judge_config === null ? "skipped" : "pending";
+    });
+    let status: StepStatus;
+    try {
+      status = await this.#work();
+    } catch (error) {
+      if (!(error instanceof TouchstonedError) || error.code === "cannot_write") throw error;
+      status = this.#context.signal.aborted ? "interrupted" : "failed";
+      this.#save((row) => {
+        row.error = errorMessage(error);
+        row.advice = error.hint ?? null;
+        if (row.eval_status !== "ok") row.eval_status = status;
+        else if (this.#entry.judge_config !== null) row.judge_status = status;
+      });
+    }
+    this.#attempt.interrupted ||= status === "interrupted";
+    this.#save((row) => {
+      [row.status, row.step, row.since] = [status, null, null];
+      if (status === "interrupted") row.error ??= "stopped by the user";
+    });
+    this.#context.emit({ type: "entry_end", entry: this.#row() });
+    return status;
+  }
+}
+
+/**
+ * Does what is left to do of one entry: reset, settle, load, eval where its eval is not good yet;
+ * then the judge where one is asked for. Throws only where records cannot be written.
+ */
+export async function runEntry(context: EntryContext, entry: QueueEntry): Promise<StepStatus> {
+  return new EntryRun(context, entry).run();
+}

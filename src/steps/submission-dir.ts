@@ -1,0 +1,148 @@
+import { existsSync, readFileSync } from "node:fs";
+import { basename, extname, join, resolve } from "node:path";
+import { z } from "zod";
+import { fileTime, isoTime, type Clock } from "../core/clock.ts";
+import { inputError } from "../core/errors.ts";
+import { createFileAtomic, ensureDir, readTextIfThere } from "../core/files.ts";
+import { slug } from "../core/ids.ts";
+import { prettyJson, sha256Hex } from "../core/json.ts";
+import type { QueueContext, QueueEntry } from "../queue/index.ts";
+import type { Loaders } from "./rooms.ts";
+import { copyInputs, takeUp, type TakenInput, type TakenUp } from "./take-up.ts";
+
+const submissionSchema = z.object({
+  schema_version: z.literal(1),
+  /** ULID. */
+  id: z.string(),
+  created: z.string(),
+  source: z.object({ path: z.string(), sha256: z.string(), copy: z.string() }),
+  runner_override: z.string().nullable(),
+  inputs: z.array(
+    z.object({
+      kind: z.enum(["config", "pack", "judge_config"]),
+      path: z.string(),
+      sha256: z.string(),
+      copy: z.string(),
+      pack_id: z.string().nullable(),
+    }),
+  ),
+});
+
+/** `submission.json`: what was taken up; written once and never changed. */
+export type SubmissionRecord = z.output<typeof submissionSchema>;
+
+/** A submission as it lies on disk. */
+export interface SubmissionDir {
+  directory: string;
+  record: SubmissionRecord;
+  entries: QueueEntry[];
+  warnings: string[];
+  /** Where the copy of a named file is, absolute. */
+  copyOf(kind: TakenInput["kind"], path: string): string;
+  /** Directory of an entry's bundle, relative to `directory`. */
+  bundleOf(entry: QueueEntry): string;
+}
+
+export interface OpenOptions {
+  context: Omit<QueueContext, "look">;
+  loaders: Loaders;
+  clock: Clock;
+}
+
+function submissionDir(directory: string, record: SubmissionRecord, taken: TakenUp): SubmissionDir {
+  const find = (kind: string, path: string): TakenInput | undefined =>
+    record.inputs.find((input) => input.kind === kind && input.path === path);
+  return {
+    directory,
+    record,
+    entries: taken.file.entries,
+    warnings: taken.warnings,
+    copyOf: (kind, path) => join(directory, find(kind, path)?.copy ?? path),
+    bundleOf({ index, model, pack }) {
+      const pack_id = find("pack", pack)?.pack_id ?? basename(pack, extname(pack));
+      return `e${index}-${slug(model.id)}-${slug(pack_id)}`;
+    },
+  };
+}
+
+/** Makes the directory of a new submission from what was taken up. */
+export function createSubmission(
+  options: OpenOptions & { runs_dir: string; path: string; taken: TakenUp; id: string },
+): SubmissionDir {
+  const { taken, id, clock } = options;
+  const name = slug(basename(options.path, extname(options.path)));
+  const directory = join(options.runs_dir, `${fileTime(clock.now_ms())}-${id}-${name}`);
+  ensureDir(directory);
+  const copy = `source${extname(options.path).toLowerCase() === ".json" ? ".json" : ".yaml"}`;
+  const record: SubmissionRecord = {
+    schema_version: 1,
+    id,
+    created: isoTime(clock.now_ms()),
+    source: { path: resolve(options.path), sha256: taken.sha256, copy },
+    runner_override: options.context.runner_override ?? null,
+    inputs: taken.inputs,
+  };
+  createFileAtomic(join(directory, copy), taken.bytes);
+  copyInputs(directory, taken);
+  // Last: a directory with it is complete.
+  createFileAtomic(join(directory, "submission.json"), prettyJson(record));
+  return submissionDir(directory, record, taken);
+}
+
+function readRecord(directory: string): SubmissionRecord {
+  const path = join(directory, "submission.json");
+  const text = readTextIfThere(path);
+  if (text === undefined) {
+    const hint = "Give the directory that `queue run` printed; it holds a submission.json.";
+    throw inputError(`${directory}: not a submission of queue run`, hint, "no_submission");
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = null;
+  }
+  const record = submissionSchema.safeParse(value);
+  if (record.success) return record.data;
+  throw inputError(`${path}: damaged`, "Start anew with the queue file.", "bad_submission");
+}
+
+function verified(path: string, sha256: string): Buffer {
+  const damaged = (what: string) =>
+    inputError(`${path}: ${what}`, "Start anew with the queue file.", "snapshot_changed");
+  if (!existsSync(path)) throw damaged("the copy that was taken up is gone");
+  const bytes = readFileSync(path);
+  if (sha256Hex(bytes) !== sha256) throw damaged("the copy that was taken up was changed since");
+  return bytes;
+}
+
+/**
+ * Opens a submission again. What was taken up then is what runs now: a queue file given with it must
+ * be the very same, byte for byte.
+ */
+export function reopenSubmission(
+  directory: string,
+  path: string | null,
+  options: OpenOptions,
+): SubmissionDir {
+  const record = readRecord(directory);
+  if (path !== null) {
+    const given = sha256Hex(readFileSync(path));
+    if (given !== record.source.sha256) {
+      throw inputError(
+        `${path}: not the file that ${directory} was made from (its SHA-256 is another)`,
+        "Leave FILE away to resume what was taken up then, or run the new file without --resume.",
+        "source_changed",
+      );
+    }
+  }
+  const bytes = verified(join(directory, record.source.copy), record.source.sha256);
+  const context = { ...options.context, runner_override: record.runner_override };
+  const taken = takeUp(record.source.path, bytes, context, options.loaders, (kind, named) => {
+    const input = record.inputs.find((one) => one.kind === kind && one.path === named);
+    const copy = join(directory, input?.copy ?? named);
+    verified(copy, input?.sha256 ?? "");
+    return copy;
+  });
+  return submissionDir(directory, record, taken);
+}

@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { errorMessage, inputError, systemErrorCode, TouchstonedError } from "../core/errors.ts";
+import { createFileAtomic, ensureDir } from "../core/files.ts";
+import { slug } from "../core/ids.ts";
+import { sha256Hex } from "../core/json.ts";
+import {
+  decodeQueueFile,
+  parseQueueFile,
+  type FileKind,
+  type FileLook,
+  type QueueContext,
+  type QueueFile,
+} from "../queue/index.ts";
+import type { Loaders } from "./rooms.ts";
+
+/** A file that entries name, as it was when the queue file was taken up. */
+export interface TakenInput {
+  kind: FileKind;
+  /** As the queue file writes it. */
+  path: string;
+  sha256: string;
+  /** Where the copy is, relative to the submission. */
+  copy: string;
+  /** Of a pack: its id. */
+  pack_id: string | null;
+}
+
+export interface TakenUp {
+  file: QueueFile;
+  bytes: Buffer;
+  /** Of the bytes. */
+  sha256: string;
+  inputs: TakenInput[];
+  /** Bytes of the copies, by their path. */
+  contents: Map<string, Buffer>;
+  warnings: string[];
+}
+
+const WHAT: Record<FileKind, string> = {
+  config: "eval config",
+  pack: "pack",
+  judge_config: "judge config",
+};
+
+/** The bytes of a queue file. Throws an input error where there are none to be had. */
+export function readQueueFile(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const code = systemErrorCode(error) ?? "unknown error";
+    const message = code === "ENOENT" ? "no such queue file" : `cannot be read (${code})`;
+    throw inputError(`${path}: ${message}`, "Check the path.", "no_such_file");
+  }
+}
+
+function lookAt(
+  loaders: Loaders,
+  resolve: (kind: FileKind, path: string) => string,
+  taken: Pick<TakenUp, "inputs" | "contents" | "warnings">,
+): QueueContext["look"] {
+  return (kind, path): FileLook => {
+    try {
+      const real = resolve(kind, path);
+      const loaded: { sha256: string; id?: string; runner?: string | null; warnings?: string[] } =
+        loaders[kind](real);
+      const bytes = readFileSync(real);
+      if (sha256Hex(bytes) !== loaded.sha256) {
+        return { ok: false, message: `${path}: changed while it was read, or is not UTF-8` };
+      }
+      const copy = join("inputs", `${loaded.sha256.slice(0, 12)}-${slug(basename(path))}`);
+      const pack_id = loaded.id ?? null;
+      taken.inputs.push({ kind, path, sha256: loaded.sha256, copy, pack_id });
+      taken.contents.set(copy, bytes);
+      taken.warnings.push(...(loaded.warnings ?? []));
+      return { ok: true, sha256: loaded.sha256, runner: loaded.runner ?? null };
+    } catch (error) {
+      if (!(error instanceof TouchstonedError)) throw error;
+      const hint = error.hint === undefined ? "" : ` (${error.hint})`;
+      return { ok: false, message: `${errorMessage(error).replaceAll("\n", "; ")}${hint}` };
+    }
+  };
+}
+
+/**
+ * Reads a queue file and everything that it names, and checks all of it now: a fault in a pack that
+ * shows after hours costs the night. `resolve` says where a named file is.
+ */
+export function takeUp(
+  path: string,
+  bytes: Buffer,
+  context: Omit<QueueContext, "look">,
+  loaders: Loaders,
+  resolve: (kind: FileKind, path: string) => string = (kind, named) =>
+    loaders.confine(named, WHAT[kind]),
+): TakenUp {
+  const taken = { inputs: [], contents: new Map<string, Buffer>(), warnings: [] };
+  const text = decodeQueueFile(bytes, path);
+  const look = lookAt(loaders, resolve, taken);
+  const file = parseQueueFile(text, path, { ...context, look });
+  return { file, bytes, sha256: sha256Hex(bytes), ...taken };
+}
+
+/** Keeps copies of the files that entries name, so that later edits change nothing. */
+export function copyInputs(directory: string, taken: TakenUp): void {
+  ensureDir(join(directory, "inputs"));
+  for (const [copy, bytes] of taken.contents) createFileAtomic(join(directory, copy), bytes);
+}
