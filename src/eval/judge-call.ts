@@ -74,8 +74,8 @@ export interface Question<T> {
   messages: readonly ChatMessage[];
   /** Output limit where the config sets none. */
   default_tokens: number;
-  read(reply: string): { value: T | null; fault: string | null };
-  onProgress(progress: GenerateProgress): void;
+  read: (reply: string) => { value: T | null; fault: string | null };
+  onProgress: (progress: GenerateProgress) => void;
 }
 
 /**
