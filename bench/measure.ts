@@ -4,22 +4,22 @@ export interface Measure {
   /** null where it could not be measured; `note` says why. */
   value: number | null;
   unit: string;
-  /** What the value has to stay below. */
-  goal: number;
+  /** What the value has to be, `< 0.3`. */
+  goal: string;
   /** null where there is no value. */
   met: boolean | null;
-  note: string;
+  note?: string;
 }
 
-/** A row from a value that has to stay at or below `goal`. */
+/** A row whose value has to stay below `limit`. */
 export function measure(
   name: string,
-  value: number | null,
+  value: number,
   unit: string,
-  goal: number,
-  note = "",
+  limit: number,
+  note: string,
 ): Measure {
-  return { name, value, unit, goal, met: value === null ? null : value <= goal, note };
+  return { name, value, unit, goal: `< ${limit}`, met: value < limit, note };
 }
 
 /** The value below which the share `q` of `values` lies; NaN for none. */

@@ -26,7 +26,7 @@ export async function measureStart(): Promise<Measure[]> {
   const ratio = (name: keyof typeof commands): number => quantile(taken_ms[name], 0.5) / node_ms;
   const note = `node -e 0 took ${node_ms.toFixed(0)} ms`;
   return [
-    measure("start of --version", ratio("version"), "x node -e 0", 1.3, note),
-    measure("start of --help", ratio("help"), "x node -e 0", 3, note),
+    measure("version_start_ratio", ratio("version"), "x node -e 0", 1.3, note),
+    measure("help_start_ratio", ratio("help"), "x node -e 0", 3, note),
   ];
 }
