@@ -1,6 +1,9 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { bundlePaths } from "../../../src/eval/bundle-paths.ts";
+import { perfCsv } from "../../../src/eval/perf-csv.ts";
+import { SCORE_COLUMNS } from "../../../src/eval/scores-csv.ts";
 import { PROJECT_ROOT, projectFiles, projectText } from "../../helpers/project-files.ts";
 import { commandPaths } from "../../helpers/command-paths.ts";
 
@@ -81,5 +84,25 @@ describe.each(documents)("%s", (path) => {
       if (bad.length > 0) unknown.push(`${line} (${bad.join(", ")})`);
     }
     expect(unknown).toEqual([]);
+  });
+});
+
+describe("docs/read-a-bundle.md", () => {
+  const text = projectText("docs/read-a-bundle.md");
+
+  /** The names in code of the first paragraph below a heading. */
+  function namesBelow(heading: string): string[] {
+    const paragraph = text.split(`## ${heading}\n\n`)[1]?.split("\n\n")[0] ?? "";
+    return [...paragraph.matchAll(/`([a-z0-9_]+)`/g)].map(([, name = ""]) => name);
+  }
+
+  it("lists the columns of both tables in their order", () => {
+    expect(namesBelow("perf.csv")).toEqual(perfCsv([]).trim().split(","));
+    expect(namesBelow("scores.csv")).toEqual([...SCORE_COLUMNS]);
+  });
+
+  it("names every file of a bundle", () => {
+    const files = Object.values(bundlePaths(""));
+    expect(files.filter((file) => !text.includes(`\`${file}\``))).toEqual([]);
   });
 });
