@@ -37,14 +37,15 @@ function completeShape(options: MadeModelOptions): MadeShape {
   };
 }
 
+const u32 = (value: number): GgufValue => ({ type: "u32", value });
+const f32 = (value: number): GgufValue => ({ type: "f32", value });
+const text = (value: string): GgufValue => ({ type: "string", value });
+
 function metadata(
   shape: MadeShape,
   words: Vocabulary,
   context_length: number,
 ): [string, GgufValue][] {
-  const u32 = (value: number): GgufValue => ({ type: "u32", value });
-  const f32 = (value: number): GgufValue => ({ type: "f32", value });
-  const text = (value: string): GgufValue => ({ type: "string", value });
   const yes: GgufValue = { type: "bool", value: true };
   return [
     ["general.architecture", text("llama")],

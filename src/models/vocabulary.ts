@@ -84,7 +84,7 @@ function merge(word: string[], left: string, right: string): void {
 export function learnVocabulary(size: number): Vocabulary {
   const builder = new VocabularyBuilder();
   addBasics(builder);
-  const words = TRAINING_TEXT.split(/\s+/).map((word) => [BLANK, ...word]);
+  const words = TRAINING_TEXT.split(/\s+/).map((word) => Array.from(BLANK + word));
   for (let rank = 0; builder.size < size; rank += 1) {
     const pair = commonestPair(words);
     if (pair === undefined) break;

@@ -128,6 +128,13 @@ async function readAnswer(request: ClientRequest, where: string): Promise<JsonAn
   }
 }
 
+function limitFault(request: ClientRequest, where: string, limit_s: number): Fault {
+  if (request.socket?.connecting === false) {
+    return fault("total_timeout", `${where}: no complete answer in ${limit_s} s`);
+  }
+  return fault("connect_timeout", `${where}: no connection in ${limit_s} s`);
+}
+
 /** Asks for one JSON document. Never throws; `limit_s` covers everything from connecting on. */
 export async function callJson(
   endpoint: Endpoint,
@@ -145,17 +152,11 @@ export async function callJson(
   };
   const cancel = (): void => stop(fault("cancelled", "cancelled"));
   call.signal?.addEventListener("abort", cancel, { once: true });
-  void clock.sleep(call.limit_s * 1000, over.signal).then(() => {
-    if (over.signal.aborted) return;
-    const connected = request.socket?.connecting === false;
-    const what = connected ? "no complete answer" : "no connection";
-    stop(
-      fault(
-        connected ? "total_timeout" : "connect_timeout",
-        `${where}: ${what} in ${call.limit_s} s`,
-      ),
-    );
-  });
+  const watch = async (): Promise<void> => {
+    await clock.sleep(call.limit_s * 1000, over.signal);
+    if (!over.signal.aborted) stop(limitFault(request, where, call.limit_s));
+  };
+  void watch();
   try {
     const answer = await readAnswer(request, where);
     return trouble === undefined ? answer : stopped(trouble);
