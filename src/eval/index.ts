@@ -11,7 +11,8 @@ export {
   type EvalConfig,
   type LoadedEvalConfig,
 } from "./config.ts";
-export { runEval, type EvalOptions, type EvalOutcome } from "./eval.ts";
+export { runEval, type EvalOutcome } from "./eval.ts";
+export type { EvalOptions } from "./open-run.ts";
 export type { EvalProbes, RunningSampler } from "./eval-probes.ts";
 export type { EvalEvent } from "./events.ts";
 export { readLoad, type LoadRecord } from "./load-record.ts";
