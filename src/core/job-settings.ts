@@ -171,3 +171,30 @@ export function mergeJobSettings(
   }
   return jobSettingsSchema.parse(layers.reduce<Tree>(mergeTrees, base));
 }
+
+/** Ways to unload that come with the runners; MODEL stands for one word. Always allowed. */
+export const RUNNER_RESET_COMMANDS: readonly string[] = ["lms unload --all", "ollama stop MODEL"];
+
+/** A reset command as program and arguments. No shell reads it: quotes and `$` mean themselves. */
+export function splitCommand(command: string): string[] {
+  return command.split(/\s+/).filter((word) => word !== "");
+}
+
+/**
+ * True where `command` is one of `allowed`, word by word. MODEL in an allowed command matches any
+ * one word that is not an option. The empty command (none) is always allowed.
+ */
+export function resetCommandAllowed(command: string, allowed: readonly string[]): boolean {
+  const words = splitCommand(command);
+  if (words.length === 0) return true;
+  return allowed.some((pattern) => {
+    const wanted = splitCommand(pattern);
+    return (
+      wanted.length === words.length &&
+      wanted.every((part, i) => {
+        const word = words[i] ?? "";
+        return part === word || (part === "MODEL" && i > 0 && !word.startsWith("-"));
+      })
+    );
+  });
+}
