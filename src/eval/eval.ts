@@ -9,6 +9,8 @@ import { runLoadPhase } from "./load-phase.ts";
 import { readLoad, type LoadRecord } from "./load-record.ts";
 import { servedModel } from "./manifest.ts";
 import { openRun, type EvalOptions } from "./open-run.ts";
+import { writeResult } from "./result-json.ts";
+import { writeScorecard } from "./scorecard.ts";
 
 export interface EvalOutcome {
   /**
@@ -89,6 +91,8 @@ async function cellsPhase(
   const result = verdict(context, outcome, counts);
   if (outcome.breaker === null && !outcome.cancelled) {
     writeDerived(context, outcome);
+    writeResult(context.bundle_dir);
+    writeScorecard(context.bundle_dir);
     writeBundleFile(context, counts);
     context.events.emit({
       type: "run_done",

@@ -96,9 +96,11 @@ describe("endpoint", () => {
   });
 });
 
-describe("model", () => {
-  const models = (text: string) => parseEvalConfig(`models: ${text}`, "c").config;
+function models(list: string) {
+  return parseEvalConfig(`models: ${list}`, "c").config;
+}
 
+describe("model", () => {
   test("the only one of the config, the one named, any id, inline JSON", () => {
     const one = models("[{ id: a, quant: Q4 }]");
     expect(chooseModel(one, undefined)).toMatchObject({ id: "a", quant: "Q4" });

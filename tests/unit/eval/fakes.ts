@@ -1,6 +1,9 @@
+import { join } from "node:path";
 import { systemClock, type Clock } from "../../../src/core/clock.ts";
+import { readJsonLines } from "../../../src/core/files.ts";
 import { ulidSource } from "../../../src/core/ids.ts";
 import { modelSpecSchema } from "../../../src/core/model-spec.ts";
+import { parseEvalConfig, type EvalConfig } from "../../../src/eval/config.ts";
 import type { EvalProbes } from "../../../src/eval/eval-probes.ts";
 import { runEval, type EvalOptions, type EvalOutcome } from "../../../src/eval/index.ts";
 import { parsePack } from "../../../src/eval/pack-file.ts";
@@ -264,4 +267,24 @@ export function row(changes: Partial<EvalResponse> = {}): EvalResponse {
     invocation: "I",
     ...changes,
   };
+}
+
+export type EventRow = { type: string; ts: number } & Record<string, unknown>;
+
+export function events(dir: string): EventRow[] {
+  return readJsonLines(join(dir, "events.jsonl")) as EventRow[];
+}
+
+export function eventTypes(dir: string): string[] {
+  return events(dir).map((event) => event.type);
+}
+
+export function config(text: string): EvalConfig {
+  return parseEvalConfig(text, "config.yaml").config;
+}
+
+/** Fails the prompt `text` with `kind` until `healed` says true. */
+export function failingFor(text: string, kind: FaultClass, healed = () => false): Reply {
+  return (request) =>
+    request.messages.at(-1)?.content === text && !healed() ? failed(kind, "half an") : answer();
 }

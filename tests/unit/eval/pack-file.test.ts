@@ -18,6 +18,14 @@ function refusal(change: (text: string) => string): string {
   throw new Error("the pack was taken");
 }
 
+/** The pack with one safety prompt that a KO rule of that scope does not list. */
+function unsafe(scope: string) {
+  return (text: string) =>
+    `${text.replace("prompt: Say more.", "prompt: Say more., safety_critical: true")}
+ko_rule: { dimension: d, red_flag_scope: ${scope}, red_flag_prompts: [a1] }
+`;
+}
+
 describe("loadPack", () => {
   test("gives the pack with the bytes and the hash it was read from", () => {
     const path = join(tempDir(), "p.yaml");
@@ -80,10 +88,6 @@ describe("rules that no schema can say, each with its line", () => {
   });
 
   test("under curated, a safety prompt whose red flag would not count", () => {
-    const unsafe = (scope: string) => (text: string) =>
-      `${text.replace("prompt: Say more.", "prompt: Say more., safety_critical: true")}
-ko_rule: { dimension: d, red_flag_scope: ${scope}, red_flag_prompts: [a1] }
-`;
     expect(refusal(unsafe("curated"))).toMatch(/prompt "b1" is safety_critical.*red_flag_prompts/);
     expect(parsePack(unsafe("all")(PACK), "p").pack.id).toBe("p");
   });
