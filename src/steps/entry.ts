@@ -31,6 +31,7 @@ export interface EntryContext {
   submission: SubmissionDir;
   /** ULID of this invocation. */
   invocation: string;
+  min_free_disk_mb: number;
   log: Log;
   signal: AbortSignal;
   emit: Emit;
@@ -156,7 +157,7 @@ class EntryRun {
         judge_model: entry.judge_model,
         runner: ready.attached,
         limit_s: entry.step_timeout_s[kind],
-        resume: this.#attempts.length > 1,
+        min_free_disk_mb: this.#context.min_free_disk_mb,
       },
       api_key: ready.api_key,
       lock: this.#context.lock,

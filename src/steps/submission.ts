@@ -148,12 +148,21 @@ class Invocation {
     return ready.length === 0 ? null : { wait_until_ms: Math.min(...ready.map(dueOf)) };
   }
 
+  /** Stops the runner of ours and gives the lock back, in this order. */
+  async #letGo(): Promise<void> {
+    const fault = await this.#pool.stop();
+    if (fault !== null) {
+      this.#log.warn(fault);
+      this.#options.emit({ type: "warning", text: fault });
+    }
+    this.#lock?.release();
+    this.#lock = null;
+  }
+
   /** Waits without lock and without a runner of ours in memory: others may use the machine. */
   async #waitUntil(until_ms: number): Promise<void> {
     const { rooms, signal, emit } = this.#options;
-    await this.#pool.stop();
-    this.#lock?.release();
-    this.#lock = null;
+    await this.#letGo();
     const reason = `waiting until ${isoTime(until_ms)} (not_before)`;
     this.#store.update((summary) => ([summary.state, summary.reason] = ["waiting", reason]));
     emit({ type: "waiting", reason });
@@ -208,6 +217,7 @@ class Invocation {
             store: this.#store,
             submission: this.#submission,
             invocation: this.#id,
+            min_free_disk_mb: this.#options.context.limits.min_free_disk_mb,
             log: this.#log,
             signal,
             emit,
@@ -248,9 +258,7 @@ class Invocation {
       this.#log.error({ error: errorMessage(error) }, "run ends early");
       throw error;
     } finally {
-      await this.#pool.stop();
-      this.#lock?.release();
-      this.#lock = null;
+      await this.#letGo();
     }
     const { summary } = this.#store;
     const ok = summary.entries.every((entry) => entry.status === "ok");
