@@ -23,6 +23,8 @@ export class CountReporter implements Reporter {
       console.log("no test ran at all");
       process.exitCode = 1;
     }
+    const reminder = process.env["TOUCHSTONED_TEST_REMINDER"] ?? "";
+    if (reminder !== "") console.log(`!! ${reminder}`);
     console.log(countLine(passed.length, failed.length + broken.length, skipped.length));
   }
 }

@@ -37,13 +37,12 @@ const run = spawnSync(
     stdio: "inherit",
     env: {
       ...process.env,
-      ...(server.path === null ? {} : { TOUCHSTONED_LLAMA_SERVER: server.path }),
+      ...(server.path === null
+        ? { TOUCHSTONED_TEST_REMINDER: "These results came about WITHOUT a real llama-server." }
+        : { TOUCHSTONED_LLAMA_SERVER: server.path }),
       // What a missing server makes impossible was announced above and is no surprise.
       ...(required && server.path !== null ? { TOUCHSTONED_NO_SKIPS: "1" } : {}),
     },
   },
 );
-if (server.path === null) {
-  banner(["Reminder: these results came about WITHOUT a real llama-server."]);
-}
 process.exit(run.status ?? 1);

@@ -24,7 +24,8 @@ describe("architecture", () => {
   });
 
   it("writes to the terminal in cli/render.ts and cli/main.ts only", () => {
-    const writing = /process\.std(out|err)|\bstd(out|err)\.write|\bconsole\.(log|error|warn|info|debug)\b|writeSync\([12],/;
+    const writing =
+      /process\.std(out|err)|\bstd(out|err)\.write|\bconsole\.(log|error|warn|info|debug)\b|writeSync\([12],/;
     expect(filesWith(writing)).toEqual(["src/cli/main.ts", "src/cli/render.ts"]);
   });
 
