@@ -1,17 +1,17 @@
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Where this program keeps what belongs to a user and to no station: `$XDG_STATE_HOME/touchstoned`,
- * on macOS `~/Library/Application Support/touchstoned` (unless XDG_STATE_HOME asks for another).
+ * Where this program keeps what belongs to a user and to no station: `$XDG_STATE_HOME/touchstoned`
+ * [~/.local/state], on macOS `~/Library/Application Support/touchstoned`. As the XDG specification
+ * asks, a relative value counts as not set.
  */
-export function userStateDir(env: Env): string {
+export function userStateDir(env: Env, platform: NodeJS.Platform = process.platform): string {
+  const home = env["HOME"] === undefined || env["HOME"] === "" ? homedir() : env["HOME"];
+  if (platform === "darwin") return join(home, "Library", "Application Support", "touchstoned");
   const chosen = env["XDG_STATE_HOME"];
-  if (chosen !== undefined && chosen.startsWith("/")) return join(chosen, "touchstoned");
-  const home = env["HOME"] ?? homedir();
-  return process.platform === "darwin"
-    ? join(home, "Library", "Application Support", "touchstoned")
-    : join(home, ".local", "state", "touchstoned");
+  const base = chosen !== undefined && isAbsolute(chosen) ? chosen : join(home, ".local", "state");
+  return join(base, "touchstoned");
 }

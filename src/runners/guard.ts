@@ -16,7 +16,7 @@ export interface GuardOptions {
   parent: Readable;
   signal: AbortSignal;
   clock: Clock;
-  say(line: GuardLine): void;
+  say: (line: GuardLine) => void;
 }
 
 /** A server that is answering does not stop at once, but nobody waits for the answer any more. */

@@ -31,7 +31,7 @@ export interface StartedRunner {
   pid: number;
   log_path: string;
   /** SIGTERM, ten seconds, SIGKILL, for the whole tree. Throws where something survives. */
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
   /** When the server has ended, by whatever. */
   exited: Promise<TreeExit>;
 }
@@ -62,18 +62,34 @@ type Command = (start: RunnerStart, port: number, env: StartDeps["env"]) => stri
 /** The context of a started server is shared out evenly: each slot gets `context_length`. */
 const llamaServerCommand: Command = (start, port) => [
   start.binary ?? "llama-server",
-  ...["-m", start.model_file, "--host", "127.0.0.1", "--port", String(port)],
-  ...["-np", String(start.slots), "-c", String(start.slots * start.context_length)],
-  ...["--alias", modelIdOf(start.model_file)],
+  "-m",
+  start.model_file,
+  "--host",
+  "127.0.0.1",
+  "--port",
+  String(port),
+  "-np",
+  String(start.slots),
+  "-c",
+  String(start.slots * start.context_length),
+  "--alias",
+  modelIdOf(start.model_file),
   ...start.args,
 ];
 
 const embeddedCommand: Command = (start, port, env) => [
   ...selfCommand(),
   "_embedded",
-  ...["--module-dir", embeddedModuleDir(env ?? process.env)],
-  ...["--model", start.model_file, "--port", String(port)],
-  ...["--slots", String(start.slots), "--context", String(start.context_length)],
+  "--module-dir",
+  embeddedModuleDir(env ?? process.env),
+  "--model",
+  start.model_file,
+  "--port",
+  String(port),
+  "--slots",
+  String(start.slots),
+  "--context",
+  String(start.context_length),
   ...start.args,
 ];
 

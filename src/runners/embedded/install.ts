@@ -16,6 +16,16 @@ const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-arm64", "darwin-x64"];
 
 const INSTALL_LIMIT_S = 1800;
 
+/** No install script runs: the platform package brings its binary along. */
+const NPM_ARGS = [
+  "ci",
+  "--omit=optional",
+  "--omit=dev",
+  "--ignore-scripts",
+  "--no-audit",
+  "--no-fund",
+];
+
 function notInstalled(message: string, hint: string): TouchstonedError {
   return new TouchstonedError({
     code: "embedded_not_installed",
@@ -59,7 +69,7 @@ export function npmCommand(exec_path: string, env: Env): [file: string, ...args:
 
 export interface InstallOptions {
   env: Env;
-  say(line: string): void;
+  say: (line: string) => void;
   signal?: AbortSignal;
   /** For tests; else this machine's. */
   platform?: string;
@@ -75,18 +85,11 @@ export interface InstallReport {
 
 async function runNpm(dir: string, options: InstallOptions): Promise<void> {
   const [file, ...args] = options.npm ?? npmCommand(process.execPath, options.env);
-  const result = await runCommand(
-    file,
-    [
-      ...args,
-      ...["ci", "--omit=optional", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"],
-    ],
-    {
-      cwd: dir,
-      timeout_s: INSTALL_LIMIT_S,
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
-    },
-  );
+  const result = await runCommand(file, [...args, ...NPM_ARGS], {
+    cwd: dir,
+    timeout_s: INSTALL_LIMIT_S,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  });
   if (result.ok) return;
   const lines = `${result.stdout}\n${result.stderr}`.trim().split("\n").slice(-8).join("\n");
   throw notInstalled(

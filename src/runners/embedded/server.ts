@@ -85,7 +85,7 @@ class EmbeddedServer {
   #otherModel(name: unknown): string | undefined {
     const { model_id } = this.#options;
     if (name === undefined || name === null || name === model_id) return undefined;
-    return `model "${String(name)}" not found: this server has ${model_id}`;
+    return `model ${JSON.stringify(name)} not found: this server has ${model_id}`;
   }
 
   async #residency(
