@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { commandAllowed, splitCommand } from "./command-line.ts";
 
 /**
  * Settings that touchstoned.yaml (`defaults`), a queue file (`defaults`) and each of its entries
@@ -30,7 +31,11 @@ const idleTimeoutFields = {
   judge: duration.describe("Longest silence of the judge step, seconds"),
 };
 
-const cooldown = z.number().min(0).max(MAX_SECONDS).describe("Pause after an entry, seconds");
+const cooldown = z
+  .number()
+  .min(0)
+  .max(MAX_SECONDS)
+  .describe("Pause after settling, before the load, seconds");
 const runner = z.string().trim().min(1).describe("Name of a runner of machine.yaml");
 const resetCommand = z
   .string()
@@ -175,26 +180,8 @@ export function mergeJobSettings(
 /** Ways to unload that come with the runners; MODEL stands for one word. Always allowed. */
 export const RUNNER_RESET_COMMANDS: readonly string[] = ["lms unload --all", "ollama stop MODEL"];
 
-/** A reset command as program and arguments. No shell reads it: quotes and `$` mean themselves. */
-export function splitCommand(command: string): string[] {
-  return command.split(/\s+/).filter((word) => word !== "");
-}
-
-/**
- * True where `command` is one of `allowed`, word by word. MODEL in an allowed command matches any
- * one word that is not an option. The empty command (none) is always allowed.
- */
+/** True where `command` is one of `allowed`; the empty command (none) always is. */
 export function resetCommandAllowed(command: string, allowed: readonly string[]): boolean {
-  const words = splitCommand(command);
-  if (words.length === 0) return true;
-  return allowed.some((pattern) => {
-    const wanted = splitCommand(pattern);
-    return (
-      wanted.length === words.length &&
-      wanted.every((part, i) => {
-        const word = words[i] ?? "";
-        return part === word || (part === "MODEL" && i > 0 && !word.startsWith("-"));
-      })
-    );
-  });
+  const split = splitCommand(command);
+  return split.ok && (split.words.length === 0 || commandAllowed(split.words, allowed));
 }

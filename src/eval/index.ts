@@ -22,3 +22,14 @@ export { packSchema } from "./pack.ts";
 export type * from "./records.ts";
 export { readResponses } from "./responses.ts";
 export { summarise, type VariantSummary } from "./summary.ts";
+export {
+  judgeConfigSchema,
+  judgeModel,
+  judgeRunnerName,
+  loadJudgeConfig,
+  parseJudgeConfig,
+  type JudgeConfig,
+  type LoadedJudgeConfig,
+} from "./judge-config.ts";
+export { judgeStepFault } from "./judge-fault.ts";
+export { runJudge, type JudgeOptions, type JudgeOutcome } from "./judge.ts";

@@ -10,6 +10,7 @@ import {
 import { nearestKey } from "../core/yaml.ts";
 import {
   faultFrom,
+  faultsError,
   isWritten,
   lineOf,
   loadConfigFile,
@@ -209,4 +210,11 @@ export function mergeSettings(policy: Policy, machine: MachineSettings): Station
     runner_names: machine.runners.map(({ name }) => name),
     allowed_reset_commands: allowedResetCommands(machine),
   };
+}
+
+/** machine.yaml alone, for commands that need no station. Throws (78) for everything wrong in it. */
+export function loadMachineSettings(env: Env): MachineSettings {
+  const machine = loadMachine(env);
+  if (machine.faults.length > 0) throw faultsError(machine.faults);
+  return machine.value;
 }

@@ -266,17 +266,18 @@ class Invocation {
   }
 }
 
-async function open(options: SubmissionOptions): Promise<() => SubmissionDir> {
+/** Reads and checks everything; what it gives makes the directory, once the lock is ours. */
+function open(options: SubmissionOptions): { id: string; make: () => SubmissionDir } {
   const { file, resume, context, loaders, rooms, runs_dir } = options;
   const common = { context, loaders, clock: rooms.clock };
   if (resume !== null) {
     const submission = reopenSubmission(resume, file, common);
-    return () => submission;
+    return { id: submission.record.id, make: () => submission };
   }
   const path = file ?? "";
   const taken = takeUp(path, readQueueFile(path), context, loaders);
-  // Nothing is made before the lock is ours.
-  return () => createSubmission({ ...common, runs_dir, path, taken, id: rooms.new_id() });
+  const id = rooms.new_id();
+  return { id, make: () => createSubmission({ ...common, runs_dir, path, taken, id }) };
 }
 
 /**
@@ -286,11 +287,11 @@ async function open(options: SubmissionOptions): Promise<() => SubmissionDir> {
  */
 export async function runSubmission(options: SubmissionOptions): Promise<SubmissionOutcome> {
   const { rooms, signal } = options;
-  const make = await open(options);
+  const { id, make } = open(options);
   const lock = await rooms.lock({
     wait_s: options.lock_wait_s,
     purpose: "queue run",
-    run_id: null,
+    run_id: id,
     signal,
   });
   let claim: { release(): void } | null = null;
