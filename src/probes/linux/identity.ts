@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export interface OsRelease {
+interface OsRelease {
   id: string | null;
   version_id: string | null;
   pretty_name: string | null;
@@ -26,7 +26,7 @@ export function parseOsRelease(text: string): OsRelease {
   };
 }
 
-export interface CpuInfo {
+interface CpuInfo {
   /** Marketing name; null on most ARM and RISC-V machines, which print numbers instead. */
   model_name: string | null;
   processors: number;
@@ -65,7 +65,7 @@ export function boardName(root: string): string | null {
   return name === "" ? shortText(join(root, "proc/device-tree/model")) : name;
 }
 
-export interface LinuxIdentity {
+interface LinuxIdentity {
   os: string | null;
   chip: string | null;
 }
