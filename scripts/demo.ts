@@ -1,7 +1,7 @@
 // `npm run demo`: the program at work, from nothing, in a temporary folder of its own.
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { basename, join, relative } from "node:path";
 import { parseArgs, styleText } from "node:util";
 import {
   fillStation,
@@ -10,6 +10,7 @@ import {
   writeMachineFile,
   type DemoPlace,
 } from "./demo/place.ts";
+import { embeddedInstalled } from "../src/runners/index.ts";
 import { declaredTargets } from "./demo/declared.ts";
 import { bundleLines, findRun } from "./demo/report.ts";
 import { presentServer } from "./llama-server.ts";
@@ -47,7 +48,7 @@ function say(text: string): void {
 }
 
 /** Shows a command as a person would type it, and runs the real program. */
-function touchstoned(place: DemoPlace, args: readonly string[], cwd: string): number {
+function touchstoned(place: Pick<DemoPlace, "env">, args: readonly string[], cwd: string): number {
   say(styleText("cyan", `$ touchstoned ${args.join(" ")}`, { stream: process.stderr }));
   const run = spawnSync(process.execPath, [main, ...args], {
     cwd,
@@ -71,10 +72,22 @@ async function chooseRunner(place: DemoPlace) {
     return { ...madeTargets(place, "llama-server", server.path), model_dirs: [] };
   }
   say("no llama-server in PATH: using the embedded runner (downloaded once, about 83 MB)");
-  const started = performance.now();
-  if (touchstoned(place, ["runner", "install", "embedded"], place.folder) !== 0) process.exit(69);
-  say(`the embedded runner is ready after ${seconds(started)} s`);
+  installEmbedded(place);
   return { ...madeTargets(place, "embedded", null), model_dirs: [] };
+}
+
+/** Installs the embedded runner where every station of this user finds it, the demo's included. */
+function installEmbedded(place: DemoPlace): void {
+  const started = performance.now();
+  if (touchstoned({ env: {} }, ["runner", "install", "embedded"], place.folder) !== 0) {
+    process.exit(69);
+  }
+  say(`the embedded runner is ready after ${seconds(started)} s`);
+  const installed = embeddedInstalled(process.env);
+  if (installed === null) throw new Error("the embedded runner was installed, but is not there");
+  const link = join(place.folder, "state", "touchstoned", "embedded");
+  mkdirSync(link, { recursive: true });
+  symlinkSync(installed, join(link, basename(installed)));
 }
 
 function seconds(since_ms: number): string {
@@ -105,11 +118,16 @@ function report(place: DemoPlace, status: number): void {
     machine_file: place.machine_file,
     folder: place.folder,
   };
-  say(`summary     ${places.summary}`);
-  for (const bundle of places.bundles) say(`bundle      ${bundle}`);
-  say(`queue file  ${places.queue_file}`);
-  say(`machine     ${places.machine_file}`);
-  say(`all of it   ${place.folder}${options.clean === true ? " (removed now)" : ""}`);
+  say(`${place.folder}${options.clean === true ? " (removed now)" : ""}, and in it:`);
+  const shown = [
+    ["summary", places.summary],
+    ...places.bundles.map((bundle) => ["scorecard", join(bundle, "scorecard.md")]),
+    ["queue file", places.queue_file],
+    ["machine", places.machine_file],
+  ];
+  for (const [what = "", path = ""] of shown) {
+    say(`${what.padEnd(12)}${relative(place.folder, path)}`);
+  }
   heading("6. Next");
   say("npx touchstoned init ~/bench     a station of your own; then declare your runner in the");
   say("                                 machine.yaml that it names, and see docs/night-run.md");
@@ -135,7 +153,8 @@ async function demo(): Promise<number> {
   heading("2. A station of its own, in a temporary folder");
   const init = touchstoned(place, ["init", place.station], place.folder);
   if (init !== 0) return init;
-  const queueFile = fillStation(place, targets);
+  const judge = options.runner === undefined ? "made-judge.yaml" : "judge.yaml";
+  const queueFile = fillStation(place, targets, judge);
 
   heading("3. A night of two entries, the second one with a judge");
   for (const line of readFileSync(queueFile, "utf8").trimEnd().split("\n")) {

@@ -42,10 +42,10 @@ export function cacheFolder(root: string): string {
   return join(root, ".cache", "llama-server");
 }
 
-/** A server that is here already: from TOUCHSTONED_LLAMA_SERVER, PATH, or fetched before. */
+/** A server that is here already: from TOUCHSTONED_TEST_LLAMA_SERVER, PATH, or fetched before. */
 export function presentServer(root: string): { path: string; version: string } | undefined {
   const candidates = [
-    process.env["TOUCHSTONED_LLAMA_SERVER"],
+    process.env["TOUCHSTONED_TEST_LLAMA_SERVER"],
     onPath("llama-server"),
     join(cacheFolder(root), "llama-server"),
   ];

@@ -1,7 +1,9 @@
 // Draws what a command printed in a terminal as an SVG picture for the documents:
 //
-//   script -qefc "npm run demo" demo.txt && node scripts/terminal-picture.ts demo.txt docs/images/demo.svg
+//   script -qefc "npm run demo" demo.txt
+//   node scripts/terminal-picture.ts demo.txt docs/images/demo.svg "npm run demo" "3. A night" "5. Where"
 //
+// The last two arguments cut: from the line with the first text up to the line with the second.
 // Knows what this program prints: colours and weights, and lines that are taken back and redrawn.
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -18,6 +20,7 @@ const COLOURS: Record<number, string> = {
   39: "",
 };
 
+const COLUMNS = 100;
 const CHARACTER_WIDTH = 7.8;
 const LINE_HEIGHT = 18;
 const MARGIN = 16;
@@ -54,6 +57,39 @@ export function screenLines(recording: string): Span[][] {
   }
   while (lines.at(-1)?.length === 0) lines.pop();
   return lines;
+}
+
+/** Lines as a terminal of `columns` shows them: what is longer goes on in the next row. */
+export function wrapLines(lines: readonly Span[][], columns: number): Span[][] {
+  return lines.flatMap((line) => {
+    const rows: Span[][] = [[]];
+    let used = 0;
+    for (const { text, style } of line) {
+      for (let rest = text; rest !== "";) {
+        if (used === columns) {
+          rows.push([]);
+          used = 0;
+        }
+        const piece = rest.slice(0, columns - used);
+        rows.at(-1)?.push({ text: piece, style });
+        used += piece.length;
+        rest = rest.slice(piece.length);
+      }
+    }
+    return rows;
+  });
+}
+
+/** The lines from the first one that holds `from` up to, but not with, the next that holds `to`. */
+export function cutLines(lines: readonly Span[][], from: string, to: string): Span[][] {
+  const holds = (line: readonly Span[], text: string): boolean =>
+    line
+      .map((span) => span.text)
+      .join("")
+      .includes(text);
+  const first = lines.findIndex((line) => holds(line, from));
+  const last = lines.findIndex((line, i) => i > first && holds(line, to));
+  return lines.slice(Math.max(0, first), last < 0 ? undefined : last);
 }
 
 function escapeXml(text: string): string {
@@ -93,11 +129,15 @@ export function terminalSvg(lines: readonly Span[][], title: string): string {
 }
 
 if (import.meta.main) {
-  const [recording, picture, title = "npm run demo"] = process.argv.slice(2);
+  const [recording, picture, title = "npm run demo", from, to = "\n"] = process.argv.slice(2);
   if (recording === undefined || picture === undefined) {
-    process.stderr.write("usage: node scripts/terminal-picture.ts RECORDING PICTURE.svg [TITLE]\n");
+    process.stderr.write(
+      "usage: node scripts/terminal-picture.ts RECORDING PICTURE.svg [TITLE [FROM [TO]]]\n",
+    );
     process.exit(2);
   }
   const text = readFileSync(recording, "utf8").replaceAll(/^Script (started|done).*$\n?/gm, "");
-  writeFileSync(picture, terminalSvg(screenLines(text), title));
+  const lines = screenLines(text);
+  const cut = from === undefined ? lines : cutLines(lines, from, to);
+  writeFileSync(picture, terminalSvg(wrapLines(cut, COLUMNS), title));
 }

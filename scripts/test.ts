@@ -39,7 +39,7 @@ const run = spawnSync(
       ...process.env,
       ...(server.path === null
         ? { TOUCHSTONED_TEST_REMINDER: "These results came about WITHOUT a real llama-server." }
-        : { TOUCHSTONED_LLAMA_SERVER: server.path }),
+        : { TOUCHSTONED_TEST_LLAMA_SERVER: server.path }),
       // What a missing server makes impossible was announced above and is no surprise.
       ...(required && server.path !== null ? { TOUCHSTONED_NO_SKIPS: "1" } : {}),
     },

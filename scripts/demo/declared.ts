@@ -1,10 +1,8 @@
 // `npm run demo -- --runner NAME`: a runner that the user's own machine.yaml declares.
-import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { systemClock } from "../../src/core/clock.ts";
-import { parseFile } from "../../src/core/yaml.ts";
 import { connectRunner } from "../../src/runners/index.ts";
-import { machineConfigPath, machineSchema, resolveRunner } from "../../src/station/index.ts";
+import { loadMachineSettings, resolveRunner } from "../../src/station/index.ts";
 import type { DemoTarget, RunnerLines } from "./place.ts";
 
 export interface DeclaredRunner {
@@ -18,8 +16,7 @@ export async function declaredTargets(
   name: string,
   asked: string | undefined,
 ): Promise<DeclaredRunner> {
-  const path = machineConfigPath(process.env);
-  const machine = parseFile(readFileSync(path, "utf8"), path, machineSchema);
+  const machine = loadMachineSettings(process.env);
   const settings = resolveRunner(machine, name);
   const declared = machine.runners.find((runner) => runner.name === name);
   let model = asked;

@@ -95,21 +95,24 @@ export function writeMachineFile(
 }
 
 /** Puts queue file, pack and judge config into the station; the queue file's path. */
-export function fillStation(place: DemoPlace, targets: readonly [DemoTarget, DemoTarget]): string {
+export function fillStation(
+  place: DemoPlace,
+  targets: readonly [DemoTarget, DemoTarget],
+  judge: "judge.yaml" | "made-judge.yaml",
+): string {
   const source = import.meta.dirname;
   mkdirSync(join(place.station, "packs"), { recursive: true });
   copyFileSync(join(source, "packs", "demo.yaml"), join(place.station, "packs", "demo.yaml"));
   const [first, second] = targets;
   const filled = (name: string): string =>
     readFileSync(join(source, name), "utf8")
-      .replace(/^# yaml-language-server.*\n/, "")
+      .replaceAll(/^# yaml-language-server.*\n/gm, "")
       .replaceAll("RUNNER_1", first.runner)
-      .replaceAll("MODEL_1", JSON.stringify(first.model))
       .replaceAll("RUNNER_2", second.runner)
-      .replaceAll("MODEL_2", JSON.stringify(second.model))
-      .replaceAll("JUDGE_MODEL", JSON.stringify(second.model));
-  for (const name of ["judge.yaml", "tonight.yaml"]) {
-    writeFileSync(join(place.station, name), filled(name));
-  }
+      .replaceAll("JUDGE_MODEL", JSON.stringify(second.model))
+      .replaceAll("MODEL_1", JSON.stringify(first.model))
+      .replaceAll("MODEL_2", JSON.stringify(second.model));
+  writeFileSync(join(place.station, "judge.yaml"), filled(judge));
+  writeFileSync(join(place.station, "tonight.yaml"), filled("tonight.yaml"));
   return join(place.station, "tonight.yaml");
 }

@@ -31,17 +31,14 @@ function section(help: string, title: string): string {
  * Every command of the program as `--help` shows it, `lock run` for the second level, with the long
  * options that it takes. The program itself is `""`.
  */
-export async function commandPaths(
-  path: readonly string[] = [],
-  inherited: readonly string[] = ["--help"],
-): Promise<Map<string, string[]>> {
+export async function commandPaths(path: readonly string[] = []): Promise<Map<string, string[]>> {
   const help = await helpOf(path);
   const options = [...section(help, "Options").matchAll(/^ {2}(?:-\w, )?(--[a-z][a-z-]*)/gm)];
-  const own = [...inherited, ...options.map(([, option = ""]) => option)];
+  const own = options.map(([, option = ""]) => option);
   const found = new Map([[path.join(" "), own]]);
   for (const [, name = ""] of section(help, "Commands").matchAll(/^ {2}([a-z][a-z-]*)/gm)) {
     if (name === "help") continue;
-    for (const [key, value] of await commandPaths([...path, name], own)) found.set(key, value);
+    for (const [key, value] of await commandPaths([...path, name])) found.set(key, value);
   }
   return found;
 }

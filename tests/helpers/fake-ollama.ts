@@ -21,7 +21,10 @@ export function line(value: unknown): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-export function ollamaPiece(message: { content?: string; thinking?: string }, model = "fake"): string {
+export function ollamaPiece(
+  message: { content?: string; thinking?: string },
+  model = "fake",
+): string {
   return line({ model, message: { role: "assistant", content: "", ...message }, done: false });
 }
 

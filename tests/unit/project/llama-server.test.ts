@@ -14,7 +14,7 @@ describe("finding a llama-server", () => {
   it("takes the named one, then the one in PATH, then the fetched one", () => {
     const root = tempDir();
     const bin = tempDir();
-    vi.stubEnv("TOUCHSTONED_LLAMA_SERVER", undefined);
+    vi.stubEnv("TOUCHSTONED_TEST_LLAMA_SERVER", undefined);
     vi.stubEnv("PATH", bin);
     expect(presentServer(root)).toBeUndefined();
 
@@ -26,14 +26,14 @@ describe("finding a llama-server", () => {
     expect(presentServer(root)?.path).toBe(installed);
 
     const named = program(join(root, "mine"), "echo version: 3");
-    vi.stubEnv("TOUCHSTONED_LLAMA_SERVER", named);
+    vi.stubEnv("TOUCHSTONED_TEST_LLAMA_SERVER", named);
     expect(presentServer(root)).toEqual({ path: named, version: "version: 3" });
   });
 
   it("passes over one that does not run", () => {
     const root = tempDir();
     vi.stubEnv("PATH", "");
-    vi.stubEnv("TOUCHSTONED_LLAMA_SERVER", program(join(root, "broken"), "exit 127"));
+    vi.stubEnv("TOUCHSTONED_TEST_LLAMA_SERVER", program(join(root, "broken"), "exit 127"));
     expect(presentServer(root)).toBeUndefined();
   });
 });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { screenLines, terminalSvg } from "../../../scripts/terminal-picture.ts";
+import {
+  cutLines,
+  screenLines,
+  terminalSvg,
+  wrapLines,
+} from "../../../scripts/terminal-picture.ts";
 
 describe("a picture of a terminal", () => {
   it("keeps colours and weights", () => {
@@ -14,6 +19,15 @@ describe("a picture of a terminal", () => {
   it("shows the last of the lines that were redrawn", () => {
     const drawn = screenLines("10 %\r\u001B[2K20 %\r\u001B[2Kdone\nnext\r\n\n");
     expect(drawn.map((line) => line.map(({ text }) => text).join(""))).toEqual(["done", "next"]);
+  });
+
+  it("goes on in the next row where a line is too long, and can be cut", () => {
+    const texts = (lines: ReturnType<typeof screenLines>) =>
+      lines.map((line) => line.map(({ text }) => text).join(""));
+    const lines = screenLines("one\n\u001B[1mtwo\u001B[22m and more\nthree\nfour");
+    expect(texts(wrapLines(lines, 8))).toEqual(["one", "two and ", "more", "three", "four"]);
+    expect(texts(cutLines(lines, "two", "four"))).toEqual(["two and more", "three"]);
+    expect(texts(cutLines(lines, "three", "nowhere"))).toEqual(["three", "four"]);
   });
 
   it("is well-formed whatever was printed", () => {
