@@ -4,6 +4,7 @@ import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
 import { declareInit } from "./declare/init.ts";
+import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
@@ -23,11 +24,12 @@ export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
-  declareConfig,
   declareInit,
-  declareLock,
-  declareQueue,
+  declareConfig,
   declareRunner,
+  declareQueue,
+  declareJudge,
+  declareLock,
   declareSampler,
   declareStep,
 ];

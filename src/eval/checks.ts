@@ -32,7 +32,7 @@ export function countWords(text: string): number {
 }
 
 /** The JSON value an answer consists of, bare or in its first ``` fence; undefined for none. */
-function answeredJson(text: string): { value: unknown } | undefined {
+export function answeredJson(text: string): { value: unknown } | undefined {
   const fence = /^ {0,3}(?:```|~~~)[^\n]*\n([\s\S]*?)^ {0,3}(?:```|~~~)/m.exec(text)?.[1];
   for (const candidate of [text, fence]) {
     if (candidate === undefined) continue;
