@@ -3,6 +3,7 @@ import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
+import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
@@ -28,6 +29,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareConfig,
   declareRunner,
   declareQueue,
+  declareEval,
   declareJudge,
   declareLock,
   declareSampler,
