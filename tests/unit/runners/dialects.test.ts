@@ -33,9 +33,10 @@ test.each(["04-new-chat-client-timeout.txt", "07-deb-chat-client-timeout.txt"])(
   },
 );
 
+const delta = (fields: object) => ({ choices: [{ delta: fields, finish_reason: null }] });
+
 test("reasoning and answer are kept and timed apart, under both names", () => {
   for (const key of ["reasoning_content", "reasoning"]) {
-    const delta = (fields: object) => ({ choices: [{ delta: fields, finish_reason: null }] });
     const answer = readMessages(chatDialect, [
       delta({ role: "assistant", content: null }),
       delta({ [key]: "hm" }),

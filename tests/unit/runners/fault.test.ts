@@ -94,8 +94,9 @@ test("trouble inside a stream may pass, a prompt that is too long does not", () 
   });
 });
 
+const error = (code: string) => Object.assign(new Error(code), { code });
+
 test("connection trouble says what a person can check", () => {
-  const error = (code: string) => Object.assign(new Error(code), { code });
   expect(connectionFault(error("ECONNREFUSED"), "http://a/")).toMatchObject({
     class: "unreachable",
     message: "http://a/: connection refused",

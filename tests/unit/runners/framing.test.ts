@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { array, assert, boolean, constantFrom, nat, property, string } from "fast-check";
 import { expect, test } from "vitest";
 import { FramingError, lineFraming, sseFraming } from "../../../src/runners/framing.ts";
 
@@ -17,12 +17,12 @@ function split(framing: Kind, bytes: Buffer, cuts: readonly number[]): string[] 
   return messages;
 }
 
-const CUTS = fc.array(fc.nat(), { maxLength: 30 });
-const WORDS = fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { minLength: 1 });
+const CUTS = array(nat(), { maxLength: 30 });
+const WORDS = array(string({ unit: "grapheme", minLength: 1 }), { minLength: 1 });
 
 test("server-sent events come out the same wherever the stream is cut, with LF and with CRLF", () => {
-  fc.assert(
-    fc.property(WORDS, CUTS, fc.constantFrom("\n", "\r\n"), (words, cuts, end) => {
+  assert(
+    property(WORDS, CUTS, constantFrom("\n", "\r\n"), (words, cuts, end) => {
       const data = words.map((word) => JSON.stringify({ word }));
       const text = data.map((one) => `: ping${end}data: ${one}${end}${end}`).join("");
       expect(split(sseFraming, Buffer.from(text), cuts)).toEqual(data);
@@ -31,8 +31,8 @@ test("server-sent events come out the same wherever the stream is cut, with LF a
 });
 
 test("lines come out the same wherever the stream is cut, and the last may lack its end", () => {
-  fc.assert(
-    fc.property(WORDS, CUTS, fc.boolean(), (words, cuts, last) => {
+  assert(
+    property(WORDS, CUTS, boolean(), (words, cuts, last) => {
       const data = words.map((word) => JSON.stringify({ word }));
       const bytes = Buffer.from(data.join("\n") + (last ? "\n" : ""));
       expect(split(lineFraming, bytes, cuts)).toEqual(data);

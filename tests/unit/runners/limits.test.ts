@@ -42,8 +42,7 @@ interface Held {
 /** A server that sends `before`, then holds until released, then answers well. */
 async function held(before: readonly string[], limits = LIMITS): Promise<Held> {
   const clock = new FakeClock();
-  let release = (): void => undefined;
-  const gate = new Promise<void>((resolve) => (release = resolve));
+  const { promise: gate, resolve: release } = Promise.withResolvers<void>();
   const server = await fakeOpenAi({
     chat: () =>
       streamed([
@@ -53,7 +52,7 @@ async function held(before: readonly string[], limits = LIMITS): Promise<Held> {
         ...ending(),
       ]),
   });
-  onTestFinished(release);
+  onTestFinished(() => release());
   const progress: GenerateProgress[] = [];
   const result = attach("openai", server.url, { clock }).generate(
     chatRequest({ limits, onProgress: (step) => progress.push(step) }),
@@ -91,13 +90,12 @@ test("a load of ten minutes is no fault: nothing limits it but the caller", asyn
 test("prompt progress starts the limit on the first token again, pings do not", async () => {
   const clock = new FakeClock();
   const gates = [1, 2, 3].map(() => Promise.withResolvers<void>());
-  const progressPiece = (processed: number) =>
-    sse({ choices: [], prompt_progress: { total: 100, processed } });
+  const progressPiece = sse({ choices: [], prompt_progress: { total: 100, processed: 50 } });
   const server = await fakeLlamaServer({
     chat: () =>
       streamed([
         { until: gates[0]?.promise ?? Promise.resolve() },
-        { write: progressPiece(50) },
+        { write: progressPiece },
         { until: gates[1]?.promise ?? Promise.resolve() },
         { write: ": ping\n\n" },
         { until: gates[2]?.promise ?? Promise.resolve() },
@@ -183,7 +181,7 @@ test("nothing is asked twice: trouble is the caller's to try again", async () =>
 
 test("trouble of the caller's own progress function is the caller's", async () => {
   const server = await fakeOpenAi();
-  const full = vi.fn(() => {
+  const full = vi.fn<() => void>(() => {
     throw new Error("disk full");
   });
   const asked = attach("openai", server.url).generate(chatRequest({ onProgress: full }));

@@ -234,18 +234,18 @@ describe("an Ollama stream", () => {
   });
 });
 
-describe("without a server", () => {
-  async function rawServer(onConnection: (socket: Socket) => void): Promise<string> {
-    const server = createServer((socket) => {
-      socket.on("error", () => undefined);
-      onConnection(socket);
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void server.close());
-    const address = server.address();
-    return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
-  }
+async function rawServer(onConnection: (socket: Socket) => void): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
 
+describe("without a server", () => {
   test("a refused connection is unreachable and may be tried again", async () => {
     const server = await fakeOpenAi();
     await server.close();
