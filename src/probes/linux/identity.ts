@@ -65,6 +65,14 @@ export function boardName(root: string): string | null {
   return name === "" ? shortText(join(root, "proc/device-tree/model")) : name;
 }
 
+/** 32-bit ARM kernels name the instruction set where others name the product. */
+function chipName(cpu: CpuInfo): string | null {
+  const { model_name, hardware } = cpu;
+  return model_name?.startsWith("ARMv") === true
+    ? (hardware ?? model_name)
+    : (model_name ?? hardware);
+}
+
 interface LinuxIdentity {
   os: string | null;
   chip: string | null;
@@ -77,7 +85,7 @@ export function linuxIdentity(root: string): LinuxIdentity {
   const cpu = cpuinfo === null ? null : parseCpuInfo(cpuinfo);
   return {
     os: os?.pretty_name ?? os?.id ?? null,
-    chip: cpu?.model_name ?? cpu?.hardware ?? boardName(root),
+    chip: cpu === null ? boardName(root) : (chipName(cpu) ?? boardName(root)),
   };
 }
 

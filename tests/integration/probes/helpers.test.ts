@@ -37,21 +37,21 @@ async function firstSample(
   return { sample: sampler.sample(), again: () => sampler.sample() };
 }
 
-describe("nvidia-smi as one long-lived helper", () => {
-  const withSmi = async (script: string) => {
-    const folder = tempDir();
-    standIn(join(folder, "bin"), "nvidia-smi", `echo "$@" >> "${folder}/args"\n${script}`);
-    const found = await firstSample("linux", folder);
-    return { ...found, args: () => readFileSync(join(folder, "args"), "utf8").trim().split("\n") };
-  };
+const withSmi = async (script: string) => {
+  const folder = tempDir();
+  standIn(join(folder, "bin"), "nvidia-smi", `echo "$*" >> "${folder}/args"\n${script}`);
+  const found = await firstSample("linux", folder);
+  return { ...found, args: () => readFileSync(join(folder, "args"), "utf8").trim().split("\n") };
+};
 
+describe("nvidia-smi as one long-lived helper", () => {
   it("is started once and sums over the GPUs", async () => {
     const smi = await withSmi(
-      'while echo "0, 1000, 0x0000000000000004"; do echo "1, 24, 0x0000000000000000"; sleep 0.1; done',
+      'while echo "2, 0, 1000, 0x0000000000000004"; do echo "2, 1, 24, 0x0000000000000000"; sleep 0.1; done',
     );
     await waitFor("both GPUs", () => smi.again().gpu_used_mb === 1073.742);
     expect(smi.args()).toEqual([
-      "--query-gpu=index,memory.used,clocks_throttle_reasons.active --format=csv,noheader,nounits -lms 500",
+      "--query-gpu=count,index,memory.used,clocks_throttle_reasons.active --format=csv,noheader,nounits -lms 500",
     ]);
     // The GPUs are well, but this host's processor does not tell: together that is not known.
     expect(smi.again().throttled).toBeNull();
@@ -59,12 +59,12 @@ describe("nvidia-smi as one long-lived helper", () => {
   });
 
   it("says throttled where one GPU is too hot", async () => {
-    const smi = await withSmi('while echo "0, 1, 0x0000000000000040"; do sleep 0.1; done');
+    const smi = await withSmi('while echo "1, 0, 1, 0x0000000000000040"; do sleep 0.1; done');
     expect(smi.sample.throttled).toBe(true);
   });
 
   it("does not sum over a GPU that shares the host's memory", async () => {
-    const smi = await withSmi('while echo "0, [N/A], [N/A]"; do sleep 0.1; done');
+    const smi = await withSmi('while echo "1, 0, [N/A], [N/A]"; do sleep 0.1; done');
     expect(smi.sample.gpu_used_mb).toBeNull();
     expect(smi.sample.unavailable["gpu_used_mb"]).toContain("shared with the host");
   });
@@ -72,7 +72,7 @@ describe("nvidia-smi as one long-lived helper", () => {
   it("asks for less where the driver does not know a column", async () => {
     const smi = await withSmi(
       `case "$1" in *throttle*) echo 'Field "clocks_throttle_reasons.active" is not a valid field to query.'; exit 2;; esac
-       while echo "0, 100"; do sleep 0.1; done`,
+       while echo "1, 0, 100"; do sleep 0.1; done`,
     );
     await waitFor("memory", () => smi.again().gpu_used_mb === 104.858);
     expect(smi.args()).toHaveLength(2);
@@ -93,14 +93,20 @@ describe("nvidia-smi as one long-lived helper", () => {
   it("trusts no sum while one of several GPUs is lost", async () => {
     const smi = await withSmi(
       `${print("linux/nvidia-smi-error/06-device-handle-second-gpu-lost.txt")}
-       while echo "0, 100, 0x0"; do sleep 0.1; done`,
+       while echo "1, 0, 100, 0x0"; do sleep 0.1; done`,
     );
     expect(smi.sample.gpu_used_mb).toBeNull();
     expect(smi.sample.unavailable["gpu_used_mb"]).toContain("a GPU is lost (GPU1: 0000:34:00.0)");
   });
 
+  it("makes no sum of one GPU out of two", async () => {
+    const smi = await withSmi('while echo "2, 0, 100, 0x0"; do sleep 0.1; done');
+    expect(smi.sample.gpu_used_mb).toBeNull();
+    expect(smi.sample.unavailable["gpu_used_mb"]).toBe("nvidia-smi tells of 1 of 2 GPUs");
+  });
+
   it("says so when it dies", async () => {
-    const smi = await withSmi('echo "0, 100, 0x0"; sleep 0.5; echo gone >&2; exit 7');
+    const smi = await withSmi('echo "1, 0, 100, 0x0"; sleep 0.5; echo gone >&2; exit 7');
     await waitFor("its end", () => smi.again().unavailable["gpu_used_mb"]?.includes("exit 7"));
     expect(smi.again().unavailable["gpu_used_mb"]).toBe("nvidia-smi ended (exit 7): gone");
   });
@@ -123,7 +129,7 @@ function macTools(bin: string): void {
   standIn(
     bin,
     "sudo",
-    `echo "$@" > "${bin}/sudo-args"
+    `printf '%s\\n' "$*" > "${bin}/sudo-args"
      while ${print("macos/powermetrics-thermal/03-heavy-with-tasks.txt")}; do sleep 0.2; done`,
   );
   standIn(bin, "sw_vers", print("macos/sw_vers/01-macos27.0.txt"));
@@ -213,17 +219,17 @@ describe("macOS", () => {
   });
 });
 
-describe("GPU names on Linux", () => {
-  const gpus = async (tools: Record<string, string>, vendor: string) => {
-    const folder = tempDir();
-    const bin = join(folder, "bin");
-    for (const [name, script] of Object.entries(tools)) standIn(bin, name, script);
-    const pci = "/sys/bus/pci/devices/0000:01:00.0";
-    plant(join(folder, "root"), { [`${pci}/class`]: "0x030000\n", [`${pci}/vendor`]: vendor });
-    const root = join(folder, "root");
-    return (await readHostIdentity({ platform: "linux", root, env: pathWith(bin) })).gpus;
-  };
+const gpus = async (tools: Record<string, string>, vendor: string) => {
+  const folder = tempDir();
+  const bin = join(folder, "bin");
+  for (const [name, script] of Object.entries(tools)) standIn(bin, name, script);
+  const pci = "/sys/bus/pci/devices/0000:01:00.0";
+  plant(join(folder, "root"), { [`${pci}/class`]: "0x030000\n", [`${pci}/vendor`]: vendor });
+  const root = join(folder, "root");
+  return (await readHostIdentity({ platform: "linux", root, env: pathWith(bin) })).gpus;
+};
 
+describe("GPU names on Linux", () => {
   it("come from nvidia-smi", async () => {
     const row = recorded("linux/nvidia-smi-csv/07-h100-load.txt")
       .split(", ")

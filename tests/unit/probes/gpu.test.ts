@@ -99,6 +99,8 @@ describe("throttle reasons", () => {
   });
 });
 
+const text = (name: string) => recorded(`linux/nvidia-smi-error/${name}.txt`);
+
 describe("nvidiaError", () => {
   it.each([
     ["01-mismatch-with-nvml-version", "driver_library_mismatch"],
@@ -111,7 +113,6 @@ describe("nvidiaError", () => {
   });
 
   it("names the lost GPU in both spellings", () => {
-    const text = (name: string) => recorded(`linux/nvidia-smi-error/${name}.txt`);
     expect(nvidiaError(text("06-device-handle-second-gpu-lost"))?.reason).toContain(
       "(GPU1: 0000:34:00.0)",
     );
@@ -124,9 +125,9 @@ describe("nvidiaError", () => {
   });
 });
 
-describe("parseRocmSmi", () => {
-  const cards = (name: string) => parseRocmSmi(recorded(`linux/rocm-smi/${name}.json`));
+const cards = (name: string) => parseRocmSmi(recorded(`linux/rocm-smi/${name}.json`));
 
+describe("parseRocmSmi", () => {
   it("reads 09-rx6700xt-rocm430", () => {
     expect(cards("09-rx6700xt-rocm430")).toEqual([
       {

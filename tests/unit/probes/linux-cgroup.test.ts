@@ -123,21 +123,21 @@ describe("CgroupLimit", () => {
   });
 });
 
-describe("the sampler inside a limit", () => {
-  const sampleOf = (root: string) => {
-    const clock = new FakeClock();
-    const sampler = createHostSampler({
-      server_pid: null,
-      clock,
-      platform: "linux",
-      root,
-      env: { PATH: "" },
-    });
-    const sample = sampler.sample();
-    sampler.close();
-    return sample;
-  };
+const sampleOf = (root: string) => {
+  const clock = new FakeClock();
+  const sampler = createHostSampler({
+    server_pid: null,
+    clock,
+    platform: "linux",
+    root,
+    env: { PATH: "" },
+  });
+  const sample = sampler.sample();
+  sampler.close();
+  return sample;
+};
 
+describe("the sampler inside a limit", () => {
   it("counts the limit as the memory there is", () => {
     const sample = sampleOf(v2Host({ outer: "9000000000\n" }));
     expect(sample.sys_used_mb).toBe(5000);

@@ -34,11 +34,11 @@ describe("KeptFile", () => {
   });
 });
 
-describe("pressure", () => {
-  const stall = (some: number, full: number) =>
-    `some avg10=${some.toFixed(2)} avg60=1.00 avg300=1.00 total=9\n` +
-    `full avg10=${full.toFixed(2)} avg60=2.00 avg300=1.00 total=9\n`;
+const stall = (some: number, full: number) =>
+  `some avg10=${some.toFixed(2)} avg60=1.00 avg300=1.00 total=9\n` +
+  `full avg10=${full.toFixed(2)} avg60=2.00 avg300=1.00 total=9\n`;
 
+describe("pressure", () => {
   it("reads the averages over ten seconds", () => {
     expect(parsePressure(stall(12.34, 5.6))).toEqual({
       some_avg10_pct: 12.34,
@@ -194,13 +194,16 @@ describe("throttling", () => {
 
 const SUPPLY = "/sys/class/power_supply";
 
-describe("power", () => {
-  const power = (files: Record<string, string>) => {
-    const root = tempDir();
-    plant(root, { [`${SUPPLY}/none`]: "", "/proc/cpuinfo": "flags\t\t: fpu vme\n", ...files });
-    return readPower({ platform: "linux", root });
-  };
+const power = (files: Record<string, string>) => {
+  const root = tempDir();
+  plant(root, { [`${SUPPLY}/none`]: "", "/proc/cpuinfo": "flags\t\t: fpu vme\n", ...files });
+  return readPower({ platform: "linux", root });
+};
 
+const battery = (status: string) =>
+  power({ [`${SUPPLY}/BAT0/type`]: "Battery\n", [`${SUPPLY}/BAT0/status`]: `${status}\n` });
+
+describe("power", () => {
   it("reads a recorded laptop on battery", async () => {
     const files = unbundle(recorded("linux/power_supply/01-thinkpad-bat0-ac-offline.txt"));
     expect(await power(files)).toEqual({ source: "battery", reason: null });
@@ -209,8 +212,6 @@ describe("power", () => {
   });
 
   it("goes by the battery where no mains supply is listed", async () => {
-    const battery = (status: string) =>
-      power({ [`${SUPPLY}/BAT0/type`]: "Battery\n", [`${SUPPLY}/BAT0/status`]: `${status}\n` });
     expect((await battery("Discharging")).source).toBe("battery");
     expect((await battery("Full")).source).toBe("ac");
     expect(await battery("Unknown")).toMatchObject({ source: null });

@@ -11,14 +11,14 @@ import {
 import { parseVmStat, usedBytes, vmBytes } from "../../../src/probes/macos/vm-stat.ts";
 import { recorded } from "../../helpers/probe-samples.ts";
 
+const stat = (name: string) => {
+  const parsed = parseVmStat(recorded(`macos/vm_stat/${name}.txt`));
+  if (parsed === undefined) throw new Error(`${name} was not understood`);
+  return parsed;
+};
+
 describe("vm_stat", () => {
   const GIB = 2 ** 30;
-  const stat = (name: string) => {
-    const parsed = parseVmStat(recorded(`macos/vm_stat/${name}.txt`));
-    if (parsed === undefined) throw new Error(`${name} was not understood`);
-    return parsed;
-  };
-
   it.each([
     ["03-macos27-mte-tagged-after", 16384, 6674677760, 21376663552, 2816606208, 6636453888],
     ["04-mini2-32g-swapouts16", 16384, 10686889984, 2200338432, 1583284224, 3732553728],
@@ -82,6 +82,10 @@ describe("swap", () => {
   });
 });
 
+const percent = (free: number) => macPressure(`System-wide memory free percentage: ${free}%\n`);
+
+const kernel = (level: number) => macPressure(`kern.memorystatus_vm_pressure_level: ${level}\n`);
+
 describe("memory pressure", () => {
   it.each([
     ["01-full-32g-88pct", 34359738368, 88],
@@ -93,8 +97,6 @@ describe("memory pressure", () => {
   });
 
   it("goes by the kernel's own level where it is told", () => {
-    const kernel = (level: number) =>
-      macPressure(`kern.memorystatus_vm_pressure_level: ${level}\n`);
     expect(kernel(1).value).toBe("normal");
     expect(kernel(2).value).toBe("warn");
     expect(kernel(4).value).toBe("critical");
@@ -102,7 +104,6 @@ describe("memory pressure", () => {
   });
 
   it("goes by the free percentage else, and is unknown without it", () => {
-    const percent = (free: number) => macPressure(`System-wide memory free percentage: ${free}%\n`);
     expect(macPressure(recorded("macos/memory_pressure/03-quiet-36g-79pct.txt")).value).toBe(
       "normal",
     );

@@ -41,6 +41,10 @@ function sampleOf(ts: number, used: number | null): HostSample {
   };
 }
 
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 5; i += 1) await turn();
+};
+
 /** Runs the loop over a host whose memory in use is told by `used`, one number a look. */
 function stage(
   used: (look: number) => number | null,
@@ -67,9 +71,6 @@ function stage(
     },
     ...more,
   });
-  const settle = async (): Promise<void> => {
-    for (let i = 0; i < 5; i += 1) await turn();
-  };
   return {
     clock,
     input,
