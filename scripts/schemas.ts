@@ -7,10 +7,13 @@ import { evalConfigSchema } from "../src/eval/config.ts";
 import { judgeConfigSchema } from "../src/eval/judge-config.ts";
 import { packSchema } from "../src/eval/pack.ts";
 import { queueFileSchema } from "../src/queue/index.ts";
+import { machineSchema, policySchema } from "../src/station/index.ts";
 
 /** File name (less `.schema.json`) and what the file that it describes is for. */
 const SCHEMAS: Record<string, { schema: z.ZodType; title: string }> = {
   "queue-file": { schema: queueFileSchema, title: "touchstoned queue file" },
+  policy: { schema: policySchema, title: "touchstoned.yaml" },
+  machine: { schema: machineSchema, title: "touchstoned machine.yaml" },
   pack: { schema: packSchema, title: "touchstoned pack" },
   "eval-config": { schema: evalConfigSchema, title: "touchstoned eval config" },
   "judge-config": { schema: judgeConfigSchema, title: "touchstoned judge config" },

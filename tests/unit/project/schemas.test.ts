@@ -33,7 +33,9 @@ describe("editor schemas", () => {
     const text = projectText(path);
     const schema = join(PROJECT_ROOT, dirname(path), HEADER.exec(text)?.[1] ?? "no header");
     expect(existsSync(schema), `schema of ${path}`).toBe(true);
-    const check = new Ajv({ strict: false }).compile(JSON.parse(readFileSync(schema, "utf8")));
+    const check = new Ajv({ strict: false, formats: { "date-time": true } }).compile(
+      JSON.parse(readFileSync(schema, "utf8")),
+    );
     check(parseText(text, path).value);
     expect(check.errors).toBeNull();
   });
