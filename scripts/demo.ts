@@ -71,7 +71,7 @@ async function chooseRunner(place: DemoPlace) {
     say(`llama-server: ${server.path} (${server.version})`);
     return { ...madeTargets(place, "llama-server", server.path), model_dirs: [] };
   }
-  say("no llama-server in PATH: using the embedded runner (downloaded once, about 83 MB)");
+  say("no llama-server in PATH: using the embedded runner (25 MB to download, once)");
   installEmbedded(place);
   return { ...madeTargets(place, "embedded", null), model_dirs: [] };
 }

@@ -61,7 +61,7 @@ export function madeTargets(
       ...(binary === null ? {} : { binary }),
       model_file,
       // One thread: on a busy machine of two cores, two threads would wait for each other.
-      args: kind === "embedded" ? [] : ["-t", "1"],
+      args: kind === "embedded" ? ["--threads", "1"] : ["-t", "1"],
       context_length: 8192,
       slots: 1,
     };

@@ -44,7 +44,8 @@ export function bundleLines(bundle: string, entry: EntrySummary): string[] {
   }
   const [answer] = rows(join(bundle, "responses.jsonl"));
   if (typeof answer?.["response_text"] === "string") {
-    lines.push(`it said: ${answer["response_text"].replaceAll(/\s+/g, " ").slice(0, 60)} ...`);
+    const said = answer["response_text"].replaceAll(/\s+/g, " ").trim();
+    lines.push(`it said: ${said.slice(0, 60)} ...`);
   }
   const verdicts = rows(join(bundle, "judgements.jsonl"));
   if (verdicts.length > 0) {
