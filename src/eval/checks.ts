@@ -18,7 +18,7 @@ export function checkFaults(check: PackCheck): string | null {
   }
 }
 
-export function checkKind(check: PackCheck): string {
+function checkKind(check: PackCheck): string {
   if ("contains" in check) return "contains";
   if ("regex" in check) return "regex";
   if ("json_schema" in check) return "json_schema";

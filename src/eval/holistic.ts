@@ -12,7 +12,7 @@ import { cellKeyText } from "./matrix.ts";
 const MAX_RATIONALE = 300;
 
 /** What the report rests on: one line for each verdict with a score, in the matrix' order. */
-export function evidenceOf(
+function evidenceOf(
   verdicts: readonly Verdict[],
   responses: readonly EvalResponse[],
 ): Evidence[] {
@@ -53,7 +53,7 @@ export interface HolisticOutcome {
 }
 
 /** A report without scores, and why. */
-export function emptyReport(
+function emptyReport(
   parts: Pick<HolisticParts, "model" | "variant" | "judge">,
   error: string,
 ): ModelReport {

@@ -33,10 +33,6 @@ export {
 } from "./judge-config.ts";
 export { judgeStepFault } from "./judge-fault.ts";
 export { runJudge, type JudgeOptions, type JudgeOutcome } from "./judge.ts";
-export { checkFaults, runChecks } from "./checks.ts";
-export { readJudgeSection, readWholeBundle, type JudgeSection } from "./judge-bundle.ts";
+export { readWholeBundle } from "./judge-bundle.ts";
 export type { JudgeProgress } from "./judge-phases.ts";
-export { readJudged, type GroupView, type JudgedView } from "./judged-view.ts";
-export type { Quality, Safety } from "./quality.ts";
-export { writeResult } from "./result-json.ts";
-export { writeScorecard } from "./scorecard.ts";
+export { readJudged, type GroupView } from "./judged-view.ts";

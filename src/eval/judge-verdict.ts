@@ -60,7 +60,9 @@ export function skipVerdict(cell: JudgedCell, judge: JudgeIdentity): Verdict | n
 }
 
 /** `failed`: the call did not come to a reply, so there is nothing to keep. */
-export type Decision = { kind: "verdict"; verdict: Verdict } | { kind: "failed"; fault: Fault };
+export type Decision =
+  | { kind: "verdict"; verdict: Verdict; too_long: boolean }
+  | { kind: "failed"; fault: Fault };
 
 /** Asks the judge about one answer. */
 export async function judgeCell(
@@ -96,7 +98,7 @@ export async function judgeCell(
   const raw = outcome.raw.slice(0, MAX_RAW);
   if (outcome.value !== null) {
     const verdict = makeVerdict(cell, judge, { ...outcome.value, raw, duration_s });
-    return { kind: "verdict", verdict };
+    return { kind: "verdict", verdict, too_long: false };
   }
   if (outcome.fault !== null && !concernsOneAnswer(outcome.fault)) {
     return { kind: "failed", fault: outcome.fault };
@@ -109,5 +111,5 @@ export async function judgeCell(
     raw,
     duration_s,
   });
-  return { kind: "verdict", verdict };
+  return { kind: "verdict", verdict, too_long: outcome.fault !== null };
 }

@@ -109,6 +109,7 @@ export async function runJudge(options: JudgeOptions): Promise<JudgeOutcome> {
     consecutive: 0,
     breaker: null,
     reports_failed: 0,
+    too_long: 0,
   };
   try {
     run.reports = keepReports(run, prior.reports);
@@ -175,6 +176,10 @@ function reasonOf(run: JudgeRun): string | null {
   if (run.failed > 0) reasons.push(`${run.failed} answers have no verdict: their calls failed`);
   if (run.reports_failed > 0)
     reasons.push(`${run.reports_failed} reports could not be made: the judge gave none`);
+  const decided = ordered(run).filter((verdict) => verdict.score !== null && verdict.raw !== "");
+  if (run.too_long > 0 && decided.length === 0) {
+    reasons.push(`none of ${run.too_long} answers fits into the judge's context`);
+  }
   return reasons.length === 0 ? null : reasons.join("; ");
 }
 

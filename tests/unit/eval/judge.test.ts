@@ -212,6 +212,18 @@ describe("calls that fail", () => {
     expect(await judge(dir, runner)).toMatchObject({ exit_code: 0, scored: 6, unscored: 4 });
   });
 
+  test("a judge whose context holds no answer at all is a failure", async () => {
+    const dir = writeBundle(tempDir());
+    const runner = new FakeJudge(() => callFails("prompt_truncated"));
+    expect(await judge(dir, runner)).toMatchObject({
+      exit_code: 1,
+      scored: 0,
+      unscored: 10,
+      reason: "none of 10 answers fits into the judge's context",
+    });
+    expect(await judge(dir, new FakeJudge())).toMatchObject({ exit_code: 0, scored: 10 });
+  });
+
   test("0 switches the breaker off", async () => {
     const dir = writeBundle(tempDir());
     const outcome = await judge(dir, new FakeJudge(() => callFails("unreachable")), {
