@@ -11,7 +11,7 @@ function etaText(progress: EvalProgress): string {
 function cellText({ current }: EvalProgress): string {
   if (current === null) return "";
   const repeat = current.repeat === 0 ? "" : ` (repeat ${current.repeat + 1})`;
-  return ` ${current.variant} / ${current.prompt_id}${repeat}`;
+  return `: ${current.variant} / ${current.prompt_id}${repeat}`;
 }
 
 /** Shows progress: one line that changes where a person watches, a line a cell elsewhere. */
