@@ -61,7 +61,7 @@ function firstCpu(root: string): string {
 }
 
 /** True where this is a virtual machine, as far as files tell. */
-export function isVirtual(root: string): boolean {
+function isVirtual(root: string): boolean {
   if (/^flags\s*:.*\bhypervisor\b/m.test(firstCpu(root))) return true;
   if (existsSync(join(root, "sys/hypervisor/type"))) return true;
   const dmi = join(root, "sys/class/dmi/id");
