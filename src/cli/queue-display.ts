@@ -80,18 +80,18 @@ export class QueueDisplay {
   }
 
   show(event: RunEvent): void {
-    const { err, style } = this.#terminal;
+    const terminal = this.#terminal;
     switch (event.type) {
       case "opened":
         this.#total = event.entries.length;
         this.#ended = event.entries.filter((entry) => entry.status === "ok").length;
-        err(`${event.resumed ? "going on in" : "run in"} ${event.directory}`);
+        terminal.err(`${event.resumed ? "going on in" : "run in"} ${event.directory}`);
         break;
       case "waiting":
-        err(event.reason);
+        terminal.err(event.reason);
         break;
       case "warning":
-        err(`${style("yellow", "warning:")} ${event.text}`);
+        terminal.err(`${terminal.style("yellow", "warning:")} ${event.text}`);
         break;
       case "step_start":
         this.#start(event);
@@ -102,9 +102,11 @@ export class QueueDisplay {
       case "step_end": {
         const { kind, status, seconds, error } = event.record;
         const good = status === "ok" || status === "not_applicable";
-        const what = style(good ? "green" : "red", status);
+        const what = terminal.style(good ? "green" : "red", status);
         const why = error === null ? "" : `: ${error}`;
-        err(`${this.#name(event.entry)}: ${kind} ${what} after ${duration(seconds)}${why}`);
+        terminal.err(
+          `${this.#name(event.entry)}: ${kind} ${what} after ${duration(seconds)}${why}`,
+        );
         break;
       }
       case "entry_end": {
@@ -112,9 +114,9 @@ export class QueueDisplay {
         const took_ms = this.#clock.monotonic_ms() - this.#entry_started_ms;
         if (event.entry.index === this.#current) this.#entry_seconds.push(took_ms / 1000);
         const good = event.entry.status === "ok";
-        const status = style(good ? "green" : "red", event.entry.status);
+        const status = terminal.style(good ? "green" : "red", event.entry.status);
         const why = event.entry.error === null ? "" : `: ${event.entry.error}`;
-        err(`${this.#name(event.entry)}: ${status}${why}`);
+        terminal.err(`${this.#name(event.entry)}: ${status}${why}`);
         break;
       }
     }

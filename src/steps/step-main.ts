@@ -21,9 +21,22 @@ export interface StepMainOptions {
 }
 
 /** Known trouble of a step, so that its last words in the log have the one form of an error. */
-function failed(exitCode: ExitCode, message: string): TouchstonedError {
-  return new TouchstonedError({ code: "step_failed", exitCode, message });
+function failed(exitCode: ExitCode, message: string, hint?: string): TouchstonedError {
+  return new TouchstonedError({
+    code: "step_failed",
+    exitCode,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
+
+/** What to do about a load that failed, by the class of its fault. */
+const LOAD_HINTS: Partial<Record<string, string>> = {
+  model_not_found: "Write a name that the runner serves (`touchstoned runner probe` lists them).",
+  unreachable: "Start the runner, or correct its url in machine.yaml.",
+  connect_timeout: "See whether the runner still answers; restart it.",
+  loading: "It was still loading at its limit: raise request_limits.load_s of the eval config.",
+};
 
 interface StepDeps {
   clock: Clock;
@@ -47,7 +60,8 @@ async function evalStep(job: StepJob, { clock, api_key, signal }: StepDeps): Pro
     min_free_disk_mb: job.min_free_disk_mb,
   });
   if (outcome.exit_code !== EXIT.done) {
-    throw failed(outcome.exit_code, outcome.error ?? "it did not end well");
+    const hint = LOAD_HINTS[outcome.load?.fault_class ?? ""];
+    throw failed(outcome.exit_code, outcome.error ?? "it did not end well", hint);
   }
   return EXIT.done;
 }

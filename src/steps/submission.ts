@@ -235,7 +235,10 @@ class Invocation {
   #resumeCommand(): string {
     const { directory } = this.#submission;
     const near = relative(process.cwd(), directory);
-    return `touchstoned queue run --resume ${near.startsWith("..") ? directory : near}`;
+    const path = near.startsWith("..") ? directory : near;
+    // People paste it into a shell.
+    const quoted = /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+    return `touchstoned queue run --resume ${quoted}`;
   }
 
   async run(): Promise<SubmissionOutcome> {

@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { CappedLog, causeFrom } from "../../../src/steps/capped-log.ts";
 import { forecast, JsonLinesTail, ProgressFold } from "../../../src/steps/event-tail.ts";
