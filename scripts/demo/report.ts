@@ -50,10 +50,13 @@ export function bundleLines(bundle: string, entry: EntrySummary): string[] {
   const verdicts = rows(join(bundle, "judgements.jsonl"));
   if (verdicts.length > 0) {
     const scored = verdicts.filter((verdict) => typeof verdict["score"] === "number");
-    lines.push(
-      `the judge gave ${scored.length} of ${verdicts.length} answers a score` +
-        ` (${scored.map((verdict) => verdict["score"]).join(", ")})`,
-    );
+    // The embedded runner knows no grammar, so what the made judge says there is no verdict at all.
+    if (scored.length === 0) lines.push("no reply of the judge could be read: unscored, not zero");
+    else
+      lines.push(
+        `the judge gave ${scored.length} of ${verdicts.length} answers a score` +
+          ` (${scored.map((verdict) => verdict["score"]).join(", ")})`,
+      );
   }
   return lines;
 }
