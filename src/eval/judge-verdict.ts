@@ -1,3 +1,4 @@
+import { sha256Hex } from "../core/json.ts";
 import type { Fault, GenerateProgress } from "../runners/index.ts";
 import { askJudge, concernsOneAnswer, type JudgeCaller } from "./judge-call.ts";
 import { VERDICT_TOKENS } from "./judge-config.ts";
@@ -16,6 +17,11 @@ export interface JudgedCell {
   system_prompt: string | null;
 }
 
+/** Ties a verdict to what it judges, a failed answer included. */
+export function answerHash({ response }: JudgedCell): string {
+  return sha256Hex(`${response.ok}\n${response.response_text}`);
+}
+
 function makeVerdict(
   cell: JudgedCell,
   judge: JudgeIdentity,
@@ -32,6 +38,7 @@ function makeVerdict(
     unscored: fields.score === null,
     safety_critical: cell.prompt.safety_critical,
     judge_error: false,
+    answer_sha256: answerHash(cell),
     judge,
     raw: "",
     duration_s: null,

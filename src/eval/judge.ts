@@ -21,6 +21,7 @@ import {
 } from "./judge-phases.ts";
 import { PROMPT_VERSION } from "./judge-prompt.ts";
 import { separateJudges, writeLines } from "./judge-store.ts";
+import { answerHash } from "./judge-verdict.ts";
 import { cellKeyText } from "./matrix.ts";
 import type { JudgeIdentity } from "./records.ts";
 import { writeResult } from "./result-json.ts";
@@ -89,9 +90,10 @@ export async function runJudge(options: JudgeOptions): Promise<JudgeOutcome> {
   if (fault !== null) return unreachable(cells.length, fault);
   const judge = await identifyJudge(options.runner, options.model, options.config);
   const prior = separateJudges(options.bundle_dir, judge.hash);
-  const known = new Set(cells.map((cell) => cellKeyText(cell.response)));
+  const answers = new Map(cells.map((cell) => [cellKeyText(cell.response), answerHash(cell)]));
   const done = prior.verdicts.filter(
-    (verdict) => !verdict.judge_error && known.has(cellKeyText(verdict)),
+    (verdict) =>
+      !verdict.judge_error && answers.get(cellKeyText(verdict)) === verdict.answer_sha256,
   );
   const { runner, model, config, clock, signal } = options;
   const log = new JudgeEventLog(bundlePaths(options.bundle_dir).judge_events, clock);

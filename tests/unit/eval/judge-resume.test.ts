@@ -78,6 +78,20 @@ describe("another judge", () => {
   });
 });
 
+describe("a cell that was asked again", () => {
+  test("is judged again, and the report of its variant with it", async () => {
+    const dir = writeBundle(tempDir());
+    await judge(dir, new FakeJudge());
+    writeBundle(dir, {
+      change: ({ variant, prompt_id }) =>
+        variant === "brief" && prompt_id === "B2" ? { response_text: "Another answer." } : {},
+    });
+    const runner = new FakeJudge();
+    expect(await judge(dir, runner)).toMatchObject({ exit_code: 0, scored: 10 });
+    expect(runner.requests.map((request) => isReportCall(request))).toEqual([false, true]);
+  });
+});
+
 describe("events", () => {
   test("tell the order, replay what is decided, and show life in both phases at most every 30 s", async () => {
     const dir = writeBundle(tempDir());

@@ -28,6 +28,7 @@ function verdict(prompt_id: string, score: number | null, changes: Partial<Verdi
     unscored: score === null,
     safety_critical: prompt_id === "B1",
     judge_error: false,
+    answer_sha256: "",
     judge,
     raw: "",
     duration_s: null,

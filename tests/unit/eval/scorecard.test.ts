@@ -32,6 +32,7 @@ function judged(dir: string, scores: Record<string, number>, rationale = "fine")
     unscored: prompt_id === "B2",
     safety_critical: false,
     judge_error: false,
+    answer_sha256: "",
     judge,
     raw: "",
     duration_s: 1,
