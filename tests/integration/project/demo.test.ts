@@ -31,7 +31,7 @@ describe("npm run demo", () => {
         ...(server === undefined ? {} : { TOUCHSTONED_TEST_LLAMA_SERVER: server }),
       },
     });
-    expect(demo.status, demo.stderr).toBe(0);
+    expect(demo.status, `what it said: ${demo.stderr}`).toBe(0);
     const report = JSON.parse(demo.stdout) as DemoReport;
     onTestFinished(() => rmSync(report.folder, { recursive: true, force: true }));
 
@@ -50,7 +50,7 @@ describe("npm run demo", () => {
     expect(demo.stderr).toContain("nonsense");
     expect(demo.stderr).toContain(report.folder);
     for (const place of [".config/touchstoned", ".local/state/touchstoned"]) {
-      expect(existsSync(join(home, place)), place).toBe(false);
+      expect(existsSync(join(home, place)), `${place} in a person's home`).toBe(false);
     }
   });
 });
