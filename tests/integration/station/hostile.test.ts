@@ -118,6 +118,47 @@ describe("a repository that brings work", () => {
     await expect(open()).rejects.toMatchObject({ code: "git_unreadable" });
   });
 
+  it("is refused where git is missing, so that nobody can tell", async () => {
+    const env = { ...made.env, PATH: join(made.home, "empty") };
+    await expect(openStation({ env, cwd: made.root })).rejects.toMatchObject({
+      code: "git_unreadable",
+      hint: expect.stringContaining("install git"),
+    });
+  });
+
+  it.each([
+    ["core.worktree", ".."],
+    ["core.worktree", "/"],
+    ["core.bare", "true"],
+  ])("is not hidden by a setting of its own: %s = %s", async (key, value) => {
+    put("inbox/evil.yaml", "");
+    git("add", "-f", "inbox/evil.yaml");
+    git("config", key, value);
+    await expect(open()).rejects.toMatchObject({ code: "inbox_tracked" });
+  });
+
+  it("is refused where the inbox is a repository that it pulls in (a submodule)", async () => {
+    put("sub/file", "");
+    spawnSync("git", ["-C", join(made.root, "sub"), "init", "-q"]);
+    git("update-index", "--add", "--cacheinfo", `160000,${"1".repeat(40)},inbox`);
+    await expect(open()).rejects.toMatchObject({ code: "inbox_tracked" });
+  });
+
+  it("is not hidden by variables that name another repository", async () => {
+    put("inbox/evil.yaml", "");
+    git("add", "-f", "inbox/evil.yaml");
+    const elsewhere = join(made.home, "elsewhere");
+    spawnSync("git", ["init", "-q", elsewhere]);
+    const before = process.env["GIT_DIR"];
+    process.env["GIT_DIR"] = join(elsewhere, ".git");
+    const env = { ...made.env, GIT_DIR: join(elsewhere, ".git"), GIT_INDEX_FILE: "/dev/null" };
+    const opening = openStation({ env, cwd: made.root }).finally(() => {
+      if (before === undefined) delete process.env["GIT_DIR"];
+      else process.env["GIT_DIR"] = before;
+    });
+    await expect(opening).rejects.toMatchObject({ code: "inbox_tracked" });
+  });
+
   it("brings a state directory in vain", async () => {
     put("state/touchstoned/queue.db", "evil");
     put(".touchstoned/queue.db", "evil");
