@@ -1,6 +1,6 @@
 export { decodeQueueFile, MAX_QUEUE_FILE_BYTES } from "./decode.ts";
 export { queueFileSchema } from "./entry-schema.ts";
-export { byPriority, dependencyState, type DependencyState } from "./order.ts";
+export { byPriority, dependencyState } from "./order.ts";
 export {
   parseQueueFile,
   type FileKind,

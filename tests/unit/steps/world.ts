@@ -1,8 +1,8 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { onTestFinished } from "vitest";
 import { jobLimitsSchema } from "../../../src/core/job-settings.ts";
 import { sha256Hex } from "../../../src/core/json.ts";
-import { readFileSync } from "node:fs";
 import type { TreeExit } from "../../../src/core/process.ts";
 import type { Runner, RunnerSettings } from "../../../src/runners/index.ts";
 import type { OwnRunner, Rooms } from "../../../src/steps/rooms.ts";
@@ -11,6 +11,14 @@ import type { StepJob } from "../../../src/steps/step-job.ts";
 import { runSubmission, type SubmissionOptions } from "../../../src/steps/submission.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
+
+/** Every record is synced to the disk, which a test of what is recorded need not wait for. */
+function memoryDir(): string {
+  if (!existsSync("/dev/shm")) return tempDir();
+  const path = mkdtempSync("/dev/shm/touchstoned-test-");
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
 
 /** What a step does in the fake world. */
 export type StepPlay = "ok" | "fail" | "dead" | "hang" | "empty" | "vanish";
@@ -26,7 +34,7 @@ const EXITS: Record<StepPlay, TreeExit | null> = {
 
 /** A world in which steps do what a test says and every thing that happens is written down. */
 export class World {
-  readonly dir = tempDir();
+  readonly dir = memoryDir();
   readonly clock = new FakeClock({ jumpSleeps: true });
   readonly log: string[] = [];
   readonly events: RunEvent[] = [];
