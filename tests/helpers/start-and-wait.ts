@@ -9,6 +9,6 @@ const started = await startRealServer(work_dir, {
   kind: kind === "embedded" ? "embedded" : "llama-server",
 });
 // A token that nobody carries: only our own descendants are members.
-const family = treeMembers(process.pid, ulidSource(systemClock)());
+const family = treeMembers({ pid: process.pid, start_token: undefined }, ulidSource(systemClock)());
 console.log(JSON.stringify({ server: started.pid, url: started.url, family }));
 setInterval(() => undefined, 1 << 30);
