@@ -1,69 +1,95 @@
-#!/usr/bin/env bash
-# get-llama-server.sh DIR [SUITE]: a real llama-server for tests, from Debian's own package.
+#!/bin/bash
+# get-llama-server.sh DIR [SUITE]: unpacks Debian's prebuilt llama-server (package llama.cpp-tools)
+# and the libraries it needs from a newer Debian suite [forky] into DIR, beside the running Debian.
+# Nothing of the system is changed: apt's lists, state and cache for it lie in DIR/apt, and the
+# program runs with its own libc through its own loader (no root, no chroot): DIR/llama-server ARGS
+# Debian's mirror and key are the ones that this machine's apt is set up with.
 #
-# Unpacks llama.cpp-tools and the libraries it needs from a newer Debian suite [forky] into DIR and
-# makes DIR/llama-server, which runs the program with its own libc through its own loader, beside
-# whatever Debian or Ubuntu this machine has. No root, no chroot, nothing of the system is changed:
-# apt's lists, state and cache for it lie in DIR as well. The mirror and the key are this machine's.
+# Run again it only says the version. Ends 0 when the server runs, 75 when the mirror does not answer
+# (try later), 1 when something is wrong that waiting does not cure: the package is gone, no Debian.
 set -euo pipefail
 
-dir=$(realpath -m "${1:?usage: get-llama-server.sh DIR [SUITE]}")
-suite=${2:-forky}
+say() { echo "get-llama-server: $*" >&2; }
+fail() { say "ERROR: $*"; exit 1; }
+later() { say "THE PACKAGE MIRROR DOES NOT ANSWER: $*"; exit 75; }
 
-uri=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Packages' |
-  awk -F'|' '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')
-if [ -z "$uri" ]; then
-  echo "no Debian mirror is set up here, or its lists were never fetched: run apt-get update once" >&2
-  exit 1
+[ $# -ge 1 ] || { say "usage: get-llama-server.sh DIR [SUITE]"; exit 2; }
+target=$(realpath -m "$1")
+suite=${2:-forky}
+package=llama.cpp-tools
+
+if [ -x "$target/llama-server" ] && "$target/llama-server" --version 2>&1; then
+  say "already in $target"
+  exit 0
 fi
 
-# Made beside its place and moved there when it is whole: a run that is broken off leaves no half.
-work="$dir.new"
-rm -rf "$work"
-mkdir -p "$work"/apt/{lists/partial,cache/archives/partial} "$work/root"
-: >"$work/apt/status" # as if nothing were installed, so that every library comes from the one suite
+for tool in apt-get dpkg-deb; do
+  command -v "$tool" >/dev/null || fail "no $tool: this script is for Debian; take llama-server from PATH"
+done
+[ "$(dpkg --print-architecture)" = amd64 ] || fail "only amd64 is known to this script"
+uri=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Packages' |
+  awk -F'|' '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')
+[ -n "$uri" ] || fail "no Debian mirror is configured (run apt-get update once)"
+
+# Everything is made beside its place and moved there as a whole; the paths inside the starter
+# script are the final ones.
+mkdir -p "$(dirname "$target")"
+dir=$(mktemp -d "$target.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+mkdir -p "$dir"/apt/{lists/partial,cache/archives/partial} "$dir/root"
+: >"$dir/apt/status" # an empty system: so the whole closure is taken from the one suite
 echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main" \
-  >"$work/apt/sources.list"
-cat >"$work/apt/apt.conf" <<CONF
-Dir::Etc::sourcelist "$work/apt/sources.list";
+  >"$dir/apt/sources.list"
+cat >"$dir/apt/apt.conf" <<CONF
+Dir::Etc::sourcelist "$dir/apt/sources.list";
 Dir::Etc::sourceparts "-";
-Dir::State "$work/apt";
-Dir::State::status "$work/apt/status";
-Dir::Cache "$work/apt/cache";
+Dir::State "$dir/apt";
+Dir::State::status "$dir/apt/status";
+Dir::Cache "$dir/apt/cache";
 APT::Install-Recommends "false";
 APT::Sandbox::User "root";
+APT::Update::Error-Mode "any";
 Acquire::Languages "none";
+Acquire::Retries "2";
 CONF
-export APT_CONFIG="$work/apt/apt.conf"
-apt-get -qq update
-apt-get -qq -y --download-only install llama.cpp-tools
-for package in "$work"/apt/cache/archives/*.deb; do
-  case $(basename "$package") in
-    # Named as dependencies, but the server runs without them.
-    debconf_* | wget_* | curl_* | openssl-provider-legacy_*) continue ;;
-  esac
-  dpkg-deb -x "$package" "$work/root"
+export APT_CONFIG="$dir/apt/apt.conf"
+
+if ! apt-get -qq update 2>"$dir/apt/errors"; then
+  cat "$dir/apt/errors" >&2
+  # The mirror answered, and said that it has no such suite: waiting will not bring it back.
+  grep -q "does not have a Release file" "$dir/apt/errors" &&
+    ! grep -Eq "Could not (connect|resolve)|timed out|Temporary failure" "$dir/apt/errors" &&
+    fail "THE SUITE $suite IS GONE from $uri"
+  later "no list of packages from $uri $suite"
+fi
+apt-cache show "$package" >/dev/null 2>&1 ||
+  fail "THE PACKAGE $package IS GONE from $suite at $uri: find where llama-server went"
+say "fetching $package from $suite (about 19 MB)"
+apt-get -qq --simulate install "$package" >/dev/null ||
+  fail "$package of $suite cannot be installed: its dependencies do not fit together"
+apt-get -qq -y --download-only install "$package" || later "no packages from $uri $suite"
+
+# These are named as dependencies, but the server runs without them.
+for deb in "$dir"/apt/cache/archives/*.deb; do
+  case $(basename "$deb") in debconf_* | wget_* | curl_* | openssl-provider-legacy_*) continue ;; esac
+  dpkg-deb -x "$deb" "$dir/root"
 done
-rm -rf "$work/apt"
+rm -rf "$dir/apt/cache"
 
-inside() { # path below the root of what was unpacked, wherever the multiarch folder is
-  local found
-  found=$(cd "$work/root" && find . -name "$1" -print -quit)
-  [ -n "$found" ] || { echo "the packages of $suite hold no $1" >&2; exit 1; }
-  dirname "${found#./}"
-}
-libraries=$(inside libllama.so.0)
-backends=$(inside 'libggml-cpu*.so')
-loader=$(basename "$(find "$work/root/$libraries" -name 'ld-linux-*.so.*' -print -quit)")
-
-# ggml looks for its CPU backends in the working directory and takes the best one for this machine.
-cat >"$work/llama-server" <<RUN
-#!/usr/bin/env bash
-root="$dir/root"
-cd "\$root/$backends" && exec "\$root/$libraries/$loader" \\
-  --library-path "\$root/$libraries:\$root/$libraries/llama" "\$root/usr/bin/llama-server" "\$@"
-RUN
-chmod +x "$work/llama-server"
-rm -rf "$dir"
-mv "$work" "$dir"
-"$dir/llama-server" --version
+llama=$(find "$dir/root" -name 'libllama.so.0' | head -1)
+cpu=$(find "$dir/root" -name 'libggml-cpu-x64.so' | head -1)
+[ -n "$llama" ] && [ -n "$cpu" ] || fail "$package of $suite holds no libllama.so.0 or no CPU backend"
+lib=$target${llama#"$dir"}
+lib=$(dirname "$lib")
+backends=$(dirname "$target${cpu#"$dir"}")
+# ggml looks for its CPU backends in the working directory (and picks the best for this CPU).
+cat >"$dir/llama-server" <<START
+#!/bin/bash
+cd "$backends" && exec "$lib/ld-linux-x86-64.so.2" --library-path "$lib:$lib/llama" "$target/root/usr/bin/llama-server" "\$@"
+START
+chmod +x "$dir/llama-server"
+chmod 755 "$dir"
+rm -rf "$target"
+mv "$dir" "$target"
+"$target/llama-server" --version 2>&1 || fail "the unpacked llama-server does not run"
+say "unpacked in $target"
