@@ -15,6 +15,7 @@ import {
 } from "../../helpers/llama-server.ts";
 import { attach, chatRequest } from "../../helpers/requests.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
+import { testWhere } from "../../helpers/test-where.ts";
 import { waitFor } from "../../helpers/wait.ts";
 
 const kind = realKind();
@@ -32,9 +33,9 @@ function attachTo(runner: Runner, clock: Clock): Runner {
 
 /** Moves time on until the request has ended: what is still on its way may come in between. */
 async function passTime(clock: FakeClock, asked: Promise<GenerateResult>): Promise<GenerateResult> {
-  let ended = false;
-  void asked.finally(() => (ended = true));
-  while (!ended) {
+  const ended = new AbortController();
+  void asked.finally(() => ended.abort());
+  while (!ended.signal.aborted) {
     clock.advance(60_000);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -139,7 +140,7 @@ describe(`a real ${kind}`, () => {
     expect(cold.server_timing.prompt_s).toBeGreaterThan(0);
   });
 
-  test.runIf(kind === "llama-server")(
+  testWhere(kind === "llama-server")(
     "is away, then loading, then there, and never the other way round",
     async () => {
       const dir = tempDir();
