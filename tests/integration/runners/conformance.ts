@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GenerateProgress, GenerateRequest, Runner } from "../../../src/runners/index.ts";
-import { testWhere } from "../../helpers/test-where.ts";
+import { onlyIf } from "../../helpers/only-if.ts";
 import { chatRequest } from "../../helpers/requests.ts";
 
 /** A running server with one model, and what is known of it. */
@@ -127,7 +127,7 @@ export function runnerConformance(
 
     const { slot_context, managed } = traits;
 
-    testWhere(slot_context !== null)("refuses a prompt that does not fit", async () => {
+    test.each(onlyIf(slot_context !== null))("refuses a prompt that does not fit", async () => {
       const content = "word ".repeat((slot_context ?? 0) + 50);
       const result = await ask({ messages: [{ role: "user", content }] });
       expect(result).toMatchObject({
@@ -149,7 +149,7 @@ export function runnerConformance(
       });
     });
 
-    testWhere(managed)("lets go of its model, and takes it up again", async () => {
+    test.each(onlyIf(managed))("lets go of its model, and takes it up again", async () => {
       const { runner, model } = subject;
       expect(runner.residency).toBe("managed");
       expect(await runner.unload()).toEqual({ outcome: "ok", reason: null });
@@ -160,7 +160,7 @@ export function runnerConformance(
       expect(await ask()).toMatchObject({ ok: true }); // a request brings it back
     });
 
-    testWhere(!managed)("holds its model, and says that it does", async () => {
+    test.each(onlyIf(!managed))("holds its model, and says that it does", async () => {
       expect(subject.runner.residency).toBe("fixed");
       expect(await subject.runner.unload()).toMatchObject({ outcome: "not_applicable" });
       expect(await ask()).toMatchObject({ ok: true });

@@ -15,7 +15,7 @@ import {
 } from "../../helpers/llama-server.ts";
 import { attach, chatRequest } from "../../helpers/requests.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
-import { testWhere } from "../../helpers/test-where.ts";
+import { onlyIf } from "../../helpers/only-if.ts";
 import { waitFor } from "../../helpers/wait.ts";
 
 const kind = realKind();
@@ -140,7 +140,7 @@ describe(`a real ${kind}`, () => {
     expect(cold.server_timing.prompt_s).toBeGreaterThan(0);
   });
 
-  testWhere(kind === "llama-server")(
+  test.each(onlyIf(kind === "llama-server"))(
     "is away, then loading, then there, and never the other way round",
     async () => {
       const dir = tempDir();

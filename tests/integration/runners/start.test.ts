@@ -18,7 +18,7 @@ import {
 } from "../../helpers/llama-server.ts";
 import { chatRequest } from "../../helpers/requests.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
-import { testWhere } from "../../helpers/test-where.ts";
+import { onlyIf } from "../../helpers/only-if.ts";
 import { waitFor } from "../../helpers/wait.ts";
 
 const KINDS =
@@ -102,7 +102,7 @@ describe.each(KINDS)("a %s of our own", (kind) => {
     expect(gone(server)).toBe(true);
   });
 
-  testWhere(existsSync("/usr/bin/setpriv"))("dies also with its guard", async () => {
+  test.each(onlyIf(existsSync("/usr/bin/setpriv")))("dies also with its guard", async () => {
     const { parent, server, family } = await holder(tempDir());
     const guard = family.find((pid) => pid !== server) ?? 0;
     process.kill(guard, "SIGKILL");
