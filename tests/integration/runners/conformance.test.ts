@@ -11,7 +11,7 @@ import { runnerConformance, VERY_LONG, type Subject } from "./conformance.ts";
 
 async function real(kind: "llama-server" | "embedded"): Promise<Subject> {
   const work_dir = mkdtempSync(join(tmpdir(), "touchstoned-conformance-"));
-  const started = await startRealServer(work_dir, { kind, slots: 2, context_length: 1024 });
+  const started = await startRealServer(work_dir, { kind, slots: 2, context_length: 8192 });
   return {
     runner: started.runner,
     model: "tiny",
@@ -34,10 +34,10 @@ function chatFake(request: Recorded): Reply | undefined {
 
 const kind = realKind();
 if (kind === "llama-server")
-  runnerConformance("llama-server (real)", { managed: false, slot_context: 1024 }, () =>
+  runnerConformance("llama-server (real)", { managed: false, slot_context: 8192 }, () =>
     real("llama-server"),
   );
-runnerConformance("embedded (real)", { managed: true, slot_context: 1024 }, () => real("embedded"));
+runnerConformance("embedded (real)", { managed: true, slot_context: 8192 }, () => real("embedded"));
 
 runnerConformance("llama-server (fake)", { managed: false, slot_context: null }, async () => {
   const server = await fakeLlamaServer({ chat: chatFake });

@@ -44,13 +44,16 @@ async function passTime(clock: FakeClock, asked: Promise<GenerateResult>): Promi
 
 describe(`a real ${kind}`, () => {
   test("that is killed in mid-answer cut the stream: what it said is kept, and not called an answer", async () => {
-    const { runner, pid } = await serve();
+    const { runner, pid } = await serve({ context_length: 16_384 });
+    let killed = false;
     const result = await runner.generate(
       chatRequest({
         model: "tiny",
-        max_tokens: 1500,
+        max_tokens: 16_000,
         onProgress: ({ phase }) => {
-          if (phase === "answer") process.kill(pid, "SIGKILL");
+          if (phase !== "answer" || killed) return;
+          killed = true;
+          process.kill(pid, "SIGKILL");
         },
       }),
     );
@@ -66,14 +69,14 @@ describe(`a real ${kind}`, () => {
   });
 
   test("that hangs in mid-answer runs into the limit on silence", async () => {
-    const { runner, pid } = await serve();
+    const { runner, pid } = await serve({ context_length: 16_384 });
     onTestFinished(() => void process.kill(pid, "SIGCONT"));
     const clock = new FakeClock();
     const begun = Promise.withResolvers<void>();
     const asked = attachTo(runner, clock).generate(
       chatRequest({
         model: "tiny",
-        max_tokens: 1500,
+        max_tokens: 16_000,
         limits: LIMITS,
         onProgress: ({ phase }) => {
           if (phase !== "answer") return;

@@ -67,10 +67,10 @@ describe.each(KINDS)("a %s of our own", (kind) => {
   });
 
   test("is stopped in mid-answer within its grace, and the answer is a fault", async () => {
-    const started = await startRealServer(tempDir(), { kind });
+    const started = await startRealServer(tempDir(), { kind, context_length: 16_384 });
     const answering = Promise.withResolvers<void>();
     const result = started.runner.generate(
-      chatRequest({ model: "tiny", max_tokens: 1500, onProgress: () => answering.resolve() }),
+      chatRequest({ model: "tiny", max_tokens: 16_000, onProgress: () => answering.resolve() }),
     );
     await answering.promise;
     await started.stop();
