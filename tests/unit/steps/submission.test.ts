@@ -153,19 +153,6 @@ describe("the judge", () => {
     expect(w.log.slice(-3)).toEqual(["unload a", "judge x @b", "unlock"]);
   });
 
-  test("an eval that was whole when we were killed is not run again", async () => {
-    const w = world();
-    w.write([entry("x", judged)]);
-    w.plays["eval x"] = ["fail"];
-    const first = await w.run();
-    const [row] = first.summary.entries;
-    writeFileSync(join(first.directory, row?.bundle_dir ?? "", "eval.done"), "");
-    w.log.length = 0;
-    const second = await w.run({ resume: first.directory });
-    expect(w.steps()).toEqual(["judge x @a"]);
-    expect(rows(second.summary)).toEqual([["x", "ok", "ok", "ok"]]);
-  });
-
   test("one that failed is retried alone", async () => {
     const w = world();
     w.write([entry("x", judged)]);
