@@ -49,6 +49,8 @@ class EntryRun {
   readonly #attempt: Attempt;
   /** What `steps.json` holds already. */
   #written = "";
+  /** The bundle can no longer be written: somebody moved it away or took the right to. */
+  #lost = false;
 
   constructor(context: EntryContext, entry: QueueEntry) {
     this.#context = context;
@@ -79,7 +81,8 @@ class EntryRun {
   /** Writes what is known to the bundle, then to the summary. */
   #save(change: (row: EntrySummary) => void): void {
     const known = JSON.stringify(this.#attempts);
-    if (known !== this.#written) writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
+    if (known !== this.#written && !this.#lost)
+      writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
     this.#written = known;
     this.#context.store.update((summary) => {
       const row = this.#row(summary);
@@ -256,21 +259,25 @@ class EntryRun {
   }
 
   async run(): Promise<StepStatus> {
-    ensureDir(this.#bundle_dir);
-    this.#save((row) => {
-      [row.error, row.advice, row.warnings] = [null, null, []];
-      if (row.eval_status !== "ok") [row.load_status, row.eval_status] = ["pending", "pending"];
-      row.judge_status = this.#entry.judge_config === null ? "skipped" : "pending";
-    });
     let status: StepStatus;
     try {
+      ensureDir(this.#bundle_dir);
+      this.#save((row) => {
+        [row.error, row.advice, row.warnings] = [null, null, []];
+        if (row.eval_status !== "ok") [row.load_status, row.eval_status] = ["pending", "pending"];
+        row.judge_status = this.#entry.judge_config === null ? "skipped" : "pending";
+      });
       status = await this.#work();
     } catch (error) {
-      if (!(error instanceof TouchstonedError) || error.code === "cannot_write") throw error;
+      const ours = error instanceof TouchstonedError;
+      if (ours && error.code === "cannot_write") throw error;
+      // What was not foreseen costs this entry and not the night.
+      this.#lost ||= !ours;
+      if (!ours) this.#context.log.error({ entry: this.#entry.index, error }, "entry broke");
       status = this.#context.signal.aborted ? "interrupted" : "failed";
       this.#save((row) => {
         row.error = errorMessage(error);
-        row.advice = error.hint ?? null;
+        row.advice = ours ? (error.hint ?? null) : "See run.log.";
         if (row.eval_status !== "ok") row.eval_status = status;
         else if (this.#entry.judge_config !== null) row.judge_status = status;
       });
