@@ -92,6 +92,7 @@ export default defineConfig({
     "unicorn/no-array-sort": "off",
     "unicorn/no-array-reverse": "off",
     "import/no-named-as-default": "off",
+    "import/no-named-as-default-member": "off",
     "typescript/no-unsafe-type-assertion": "off",
   },
   overrides: [

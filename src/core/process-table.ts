@@ -96,10 +96,16 @@ function hasToken(pid: number, token: string): boolean {
  * that carries the tree's token in its environment (a child that called setsid and lost its parent
  * is found by that alone). Zombies are dead.
  */
-export function treeMembers(root_pid: number, token: string): number[] {
+export function treeMembers(
+  root: { pid: number; start_token: string | undefined },
+  token: string,
+): number[] {
   const rows = allRows().filter((row) => row.pid !== process.pid && !row.zombie);
   const members = new Set<number>();
-  const family = new Set([root_pid]);
+  // A number is not given again while its process group lives. Where another process has the
+  // root's number by now, the group is gone and its number means nothing: only the token counts.
+  const reused = rows.some((row) => row.pid === root.pid && row.start_token !== root.start_token);
+  const family = new Set(reused ? [] : [root.pid]);
   // A few rounds reach every depth: each round adds the children of what is known.
   for (let grew = true; grew;) {
     grew = false;
@@ -111,9 +117,8 @@ export function treeMembers(root_pid: number, token: string): number[] {
     }
   }
   for (const row of rows) {
-    if (family.has(row.pid) || row.pgid === root_pid || hasToken(row.pid, token)) {
-      members.add(row.pid);
-    }
+    const inGroup = !reused && row.pgid === root.pid;
+    if (family.has(row.pid) || inGroup || hasToken(row.pid, token)) members.add(row.pid);
   }
   return [...members];
 }

@@ -1,8 +1,9 @@
+import { spawn, type StdioOptions } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { execa } from "execa";
 import type { Clock } from "./clock.ts";
-import { errorMessage, systemErrorCode } from "./errors.ts";
-import { TREE_VARIABLE, treeMembers } from "./process-table.ts";
+import { errorMessage } from "./errors.ts";
+import { TREE_VARIABLE, processIdentity, treeMembers } from "./process-table.ts";
 
 export interface CommandResult {
   ok: boolean;
@@ -19,8 +20,6 @@ export interface CommandOptions {
   timeout_s: number;
   cwd?: string;
   env?: Record<string, string>;
-  /** False: the child gets `env` and nothing of our own environment. */
-  inherit_env?: boolean;
   input?: string;
   /** Descriptors that the child gets from number 3 on. */
   descriptors?: readonly number[];
@@ -63,7 +62,6 @@ export async function runCommand(
     ),
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.env === undefined ? {} : { env: options.env }),
-    extendEnv: options.inherit_env ?? true,
     ...(options.input === undefined ? {} : { input: options.input }),
     ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
   });
@@ -100,46 +98,6 @@ export interface TreeExit {
   spawn_error: string | null;
 }
 
-/**
- * Runs a person's own command in our place: our terminal, our process group (Ctrl-C reaches it by
- * itself), our environment and more. `signal` is passed on, by its reason's name, except an
- * interrupt from a terminal, which the command has got already. Never rejects.
- */
-export async function runAttached(
-  file: string,
-  args: readonly string[],
-  options: {
-    env: Record<string, string>;
-    descriptors: readonly number[];
-    signal: AbortSignal;
-    terminal: boolean;
-  },
-): Promise<TreeExit & { spawn_error_code: string | null }> {
-  const child = execa(file, args, {
-    cleanup: false,
-    reject: false,
-    buffer: false,
-    stdio: ["inherit", "inherit", "inherit", ...options.descriptors] as never,
-    env: options.env,
-  });
-  const pass = (): void => {
-    const name: unknown = options.signal.reason;
-    if (name === "SIGINT" && options.terminal) return;
-    child.kill(name === "SIGINT" || name === "SIGHUP" ? name : "SIGTERM");
-  };
-  if (options.signal.aborted) pass();
-  options.signal.addEventListener("abort", pass, { once: true });
-  const result = await child;
-  options.signal.removeEventListener("abort", pass);
-  const started = child.pid !== undefined;
-  return {
-    exit_code: result.exitCode ?? null,
-    signal: result.signal ?? null,
-    spawn_error: started ? null : errorMessage(result.cause ?? result),
-    spawn_error_code: started ? null : (systemErrorCode(result.cause) ?? null),
-  };
-}
-
 /** A child process with everything it starts. */
 export interface ProcessTree {
   /** Undefined where the program could not be started. */
@@ -170,12 +128,12 @@ const LOOK_INTERVAL_MS = 50;
 /** How long a process may take to leave the table after SIGKILL; one in the D state never does. */
 const KILL_WAIT_MS = 5000;
 
-async function endTree(root: number, token: string, grace_s: number, clock: Clock) {
+async function endTree(look: () => number[], grace_s: number, clock: Clock): Promise<number[]> {
   const gone = async (limit_ms: number, signal: NodeJS.Signals): Promise<boolean> => {
     const deadline_ms = clock.monotonic_ms() + limit_ms;
     const signalled = new Set<number>();
     for (;;) {
-      const members = treeMembers(root, token);
+      const members = look();
       if (members.length === 0) return true;
       // A child born while we killed its parent is met in a later look.
       signalAll(
@@ -189,7 +147,7 @@ async function endTree(root: number, token: string, grace_s: number, clock: Cloc
   };
   if (await gone(grace_s * 1000, "SIGTERM")) return [];
   if (await gone(KILL_WAIT_MS, "SIGKILL")) return [];
-  return treeMembers(root, token);
+  return look();
 }
 
 /**
@@ -200,32 +158,38 @@ async function endTree(root: number, token: string, grace_s: number, clock: Cloc
 export function startTree(options: TreeOptions, clock: Clock): ProcessTree {
   const outer = process.env[TREE_VARIABLE];
   const mark = outer === undefined ? options.token : `${outer} ${options.token}`;
-  const child = execa(options.file, options.args, {
+  // Node's own spawn and not execa: execa's promise waits until every holder of our pipes is gone,
+  // and a grandchild that lives on may hold them for ever.
+  const stdio: StdioOptions = [
+    options.stdin,
+    options.stdout,
+    options.stderr,
+    ...(options.descriptors ?? []),
+  ];
+  const child = spawn(options.file, options.args, {
     detached: true,
-    cleanup: false,
-    reject: false,
-    buffer: false,
-    stdio: stdioOf([options.stdin, options.stdout, options.stderr], options.descriptors),
-    env: { ...options.env, [TREE_VARIABLE]: mark },
+    stdio,
+    env: { ...process.env, ...options.env, [TREE_VARIABLE]: mark },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
-  const exited = child.then((result): TreeExit => {
-    const started = child.pid !== undefined;
-    return {
-      exit_code: result.exitCode ?? null,
-      signal: result.signal ?? null,
-      spawn_error: started ? null : errorMessage(result.cause ?? result),
-    };
+  const exited = new Promise<TreeExit>((resolve) => {
+    child.once("exit", (exit_code, signal) => resolve({ exit_code, signal, spawn_error: null }));
+    child.on("error", (error) => {
+      if (child.pid !== undefined) return;
+      resolve({ exit_code: null, signal: null, spawn_error: errorMessage(error) });
+    });
   });
+  const { pid } = child;
+  const root =
+    pid === undefined ? undefined : { pid, start_token: processIdentity(pid)?.start_token };
+  const members = (): number[] => (root === undefined ? [] : treeMembers(root, options.token));
   return {
-    pid: child.pid,
-    stdin: child.stdin ?? null,
-    stdout: child.stdout ?? null,
-    stderr: child.stderr ?? null,
+    pid,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
     exited,
-    members: () => (child.pid === undefined ? [] : treeMembers(child.pid, options.token)),
-    async end(grace_s) {
-      return child.pid === undefined ? [] : endTree(child.pid, options.token, grace_s, clock);
-    },
+    members,
+    end: (grace_s) => endTree(members, grace_s, clock),
   };
 }
