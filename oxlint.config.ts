@@ -9,12 +9,21 @@ const MAY_ENTER: Record<string, readonly string[]> = {
   core: [],
   station: ["core"],
   queue: ["core"],
+  store: ["core", "queue"],
+  intake: ["core", "station", "queue"],
   models: ["core"],
   probes: ["core"],
   runners: ["core", "models"],
   eval: ["core", "runners", "probes", "models", "station"],
   steps: ["core", "station", "queue", "eval", "runners", "probes"],
-  cli: ["core", "station", "queue", "models", "probes", "runners", "eval", "steps"],
+  daemon: [
+    ...["core", "station", "queue", "models", "probes", "runners"],
+    ...["eval", "steps", "store", "intake"],
+  ],
+  cli: [
+    ...["core", "station", "queue", "models", "probes", "runners"],
+    ...["eval", "steps", "store", "intake", "daemon"],
+  ],
 };
 
 /** Each library has one home, so that replacing it is a change in one room. */
@@ -31,6 +40,7 @@ const LIBRARY_HOME: Record<string, readonly string[]> = {
   "eventsource-parser": ["runners"],
   systeminformation: ["probes"],
   commander: ["cli"],
+  "node:sqlite": ["store"],
 };
 
 const rooms = Object.keys(MAY_ENTER);

@@ -1,6 +1,23 @@
 export { splitCommand, commandAllowed } from "./command-line.ts";
 export { decodeQueueFile, MAX_QUEUE_FILE_BYTES } from "./decode.ts";
 export { queueFileSchema } from "./entry-schema.ts";
+export {
+  dueAtMs,
+  fenceFault,
+  isClaimable,
+  isEnded,
+  isRunning,
+  isWaiting,
+  JOB_STATES,
+  transition,
+  type Job,
+  type JobEvent,
+  type JobFailure,
+  type JobState,
+  type Refusal,
+  type RefusalCode,
+  type Transition,
+} from "./job.ts";
 export { byPriority, dependencyState, type DependencyState } from "./order.ts";
 export {
   parseQueueFile,
@@ -10,6 +27,14 @@ export {
   type QueueEntry,
   type QueueFile,
 } from "./queue-file.ts";
+export { AGEING_S_PER_POINT, rankOf } from "./rank.ts";
+export {
+  afterFailure,
+  MAX_OWNER_DEATHS,
+  MAX_TIMEOUTS,
+  retryDelayMs,
+  type FailureKind,
+} from "./retry.ts";
 export { headline, summaryMarkdown } from "./summary-markdown.ts";
 export {
   countEntries,
