@@ -1,74 +1,8 @@
-import { EXIT, TouchstonedError } from "../../core/errors.ts";
 import { isEnded, type Job } from "../../queue/index.ts";
+import { firstJobs, idReused } from "../new-job.ts";
 import type { AcceptReport, NewJob, NewSubmission } from "../store.ts";
 import type { Database, Values } from "./database.ts";
 import { hotColumns, insertEvent } from "./write-job.ts";
-
-function idReused(what: string): TouchstonedError {
-  return new TouchstonedError({
-    code: "id_reused",
-    exitCode: EXIT.failed,
-    message: `${what} was used before; ids are never used twice`,
-    hint: "Nothing was taken up. Check that this machine's clock and random source are sound.",
-  });
-}
-
-/** Ids of the jobs that each job of one file waits for. Throws a TypeError on an unknown name. */
-export function prerequisitesOf(jobs: readonly NewJob[]): Map<string, string[]> {
-  const byName = new Map(jobs.map(({ id, entry }) => [entry.id, id]));
-  return new Map(
-    jobs.map(({ id, entry }) => [
-      id,
-      [...new Set(entry.after)]
-        .map((name) => {
-          const found = byName.get(name);
-          if (found === undefined) throw new TypeError(`no entry has the id "${name}"`);
-          return found;
-        })
-        .sort(),
-    ]),
-  );
-}
-
-/** The job that a taken-up entry is at first. */
-export function firstJob(
-  submission: NewSubmission,
-  given: NewJob,
-  after: string[],
-  waiting_on: number,
-): Job {
-  const { entry, restored } = given;
-  return {
-    id: given.id,
-    submission_id: submission.id,
-    index: given.index,
-    entry,
-    bundle_dir: given.bundle_dir,
-    source_sha256: submission.sha256,
-    state: restored === undefined ? "PENDING" : "COMPLETE",
-    priority: entry.priority,
-    first_priority: entry.priority,
-    created_at_ms: submission.accepted_at_ms,
-    updated_at_ms: submission.accepted_at_ms,
-    not_before_ms: entry.not_before === null ? null : Date.parse(entry.not_before),
-    retry_after_ms: null,
-    attempt_count: 0,
-    timeout_count: 0,
-    max_attempts: entry.max_attempts,
-    owner_deaths: 0,
-    fence: 0,
-    owner: null,
-    claimed_at_ms: null,
-    started_at_ms: null,
-    ended_at_ms: restored?.ended_at_ms ?? null,
-    held_at_ms: null,
-    after,
-    waiting_on,
-    final: false,
-    failure: null,
-    result: restored?.result ?? null,
-  };
-}
 
 const INSERT_SUBMISSION = `
 INSERT INTO submissions (id, file_name, sha256, snapshot_path, accepted_at_ms, detail,
@@ -110,16 +44,6 @@ function insertJob(db: Database, job: Job): void {
   insertEvent(db, { before: null, after: job, kind, reason, now_ms: job.created_at_ms });
 }
 
-function jobsOf(submission: NewSubmission, given: readonly NewJob[]): Job[] {
-  const prerequisites = prerequisitesOf(given);
-  const restored = new Set(given.filter((job) => job.restored !== undefined).map(({ id }) => id));
-  return given.map((job) => {
-    const after = prerequisites.get(job.id) ?? [];
-    const open = after.filter((id) => !restored.has(id)).length;
-    return firstJob(submission, job, after, open);
-  });
-}
-
 function insertAll(db: Database, submission: NewSubmission, jobs: readonly Job[]): void {
   const open_jobs = jobs.filter((job) => !isEnded(job)).length;
   const ends = jobs.map((job) => job.ended_at_ms ?? 0);
@@ -145,8 +69,7 @@ export function accept(
   submission: NewSubmission,
   given: readonly NewJob[],
 ): AcceptReport {
-  if (given.length === 0) throw new TypeError("a submission has at least one job");
-  const jobs = jobsOf(submission, given);
+  const jobs = firstJobs(submission, given);
   return db.write(() => {
     const { id, sha256 } = submission;
     const same = db.one<{ sha256: string }>("SELECT sha256 FROM submissions WHERE id = :id", {
