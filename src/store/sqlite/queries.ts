@@ -100,7 +100,7 @@ function earliest(db: Database, now_ms: number, can: Able): number | null {
   for (const runner of can.runners) {
     if (db.one(READY_NOW, { runner, now_ms }) !== undefined) return now_ms;
     const due = db.one<{ due: number | null }>(EARLIEST, { runner })?.due ?? null;
-    if (due !== null) earliest_ms = Math.min(earliest_ms ?? due, Math.max(due, now_ms));
+    if (due !== null) earliest_ms = Math.min(earliest_ms ?? Infinity, Math.max(due, now_ms));
   }
   return earliest_ms;
 }

@@ -1,0 +1,18 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { openSqliteStore } from "../../../src/store/index.ts";
+import { T0 } from "../../helpers/store-fixtures.ts";
+import { storeConformance } from "./conformance.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "touchstoned-store-"));
+let files = 0;
+
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+storeConformance("SQLite", async () => {
+  files += 1;
+  const path = join(dir, `queue-${files}.db`);
+  return (await openSqliteStore({ path, now_ms: T0, role: "owner" })).store;
+});
