@@ -109,7 +109,13 @@ export default defineConfig({
     ...roomRules,
     {
       files: ["tests/**/*.ts", "scripts/**", "bench/**/*.ts"],
-      rules: { "max-lines-per-function": "off", "no-console": "off" },
+      rules: {
+        "max-lines-per-function": "off",
+        "no-console": "off",
+        // Suites that are run on several things have their assertions in functions of their own.
+        "vitest/no-standalone-expect": "off",
+        "vitest/valid-expect": ["error", { maxArgs: 2 }],
+      },
     },
     { files: ["*.config.ts"], rules: { "import/no-default-export": "off" } },
   ],
