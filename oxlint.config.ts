@@ -115,6 +115,8 @@ export default defineConfig({
         // Suites that are run on several things have their assertions in functions of their own.
         "vitest/no-standalone-expect": "off",
         "vitest/valid-expect": ["error", { maxArgs: 2 }],
+        // A test's small helpers stand beside their one use.
+        "unicorn/consistent-function-scoping": "off",
       },
     },
     { files: ["*.config.ts"], rules: { "import/no-default-export": "off" } },
