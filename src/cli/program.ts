@@ -2,6 +2,13 @@ import { Command, CommanderError } from "commander";
 import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
+import { declareConfig } from "./declare/config.ts";
+import { declareInit } from "./declare/init.ts";
+import { declareLock } from "./declare/lock.ts";
+import { declareQueue } from "./declare/queue.ts";
+import { declareRunner } from "./declare/runner.ts";
+import { declareSampler } from "./declare/sampler.ts";
+import { declareStep } from "./declare/step.ts";
 
 /**
  * Ties a declared command to its module, which is loaded only when the command is really run:
@@ -15,7 +22,15 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [];
+const DECLARATIONS: readonly Declare[] = [
+  declareConfig,
+  declareInit,
+  declareLock,
+  declareQueue,
+  declareRunner,
+  declareSampler,
+  declareStep,
+];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(

@@ -18,17 +18,19 @@ interface Memory {
   steady_used_mb: number | null;
 }
 
+type Weights = Pick<LoadRecord, "weights_delta_mb" | "weights_delta_reason">;
+
+function unknown(weights_delta_reason: string): Weights {
+  return { weights_delta_mb: null, weights_delta_reason };
+}
+
 /** Memory for the weights, or why it cannot be said. Only a load that really happened has one. */
 function weights(
   context: RunContext,
   result: LoadResult,
   before: LoadedModels,
   memory: Memory,
-): Pick<LoadRecord, "weights_delta_mb" | "weights_delta_reason"> {
-  const unknown = (weights_delta_reason: string) => ({
-    weights_delta_mb: null,
-    weights_delta_reason,
-  });
+): Weights {
   if (result.outcome === "failed") return unknown("the load failed");
   if (context.runner.residency === "fixed" || result.outcome === "not_applicable") {
     return unknown("this runner holds its model as long as it lives: not applicable");

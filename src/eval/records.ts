@@ -82,6 +82,7 @@ export interface Verdict extends CellKey {
   rationale: string;
   unscored: boolean;
   safety_critical: boolean;
+  /** The judge replied, but nothing could be read from it: a resumed run asks again. */
   judge_error: boolean;
   judge: JudgeIdentity;
   /** The judge's answer as it came, cut to 4000 characters; empty where no call was made. */

@@ -1,4 +1,3 @@
-export { splitCommand, commandAllowed } from "./command-line.ts";
 export { decodeQueueFile, MAX_QUEUE_FILE_BYTES } from "./decode.ts";
 export { queueFileSchema } from "./entry-schema.ts";
 export {

@@ -96,8 +96,6 @@ export const entryResultSchema = z.object({
   ttft_s: z.number().nullable(),
   decode_tps: z.number().nullable(),
   e2e_s: z.number().nullable(),
-  /** `ok`, `failed` or `not_applicable` (a fixed runner); null where nothing is known. */
-  load_outcome: z.string().nullable(),
   load_s: z.number().nullable(),
   weights_delta_mb: z.number().nullable(),
 });

@@ -1,0 +1,47 @@
+export interface RocmCard {
+  name: string | null;
+  vram_total_bytes: number | null;
+  vram_used_bytes: number | null;
+  temp_edge_c: number | null;
+  power_w: number | null;
+}
+
+type Attributes = Readonly<Record<string, unknown>>;
+
+function text(card: Attributes, ...names: string[]): string | null {
+  for (const name of names) {
+    const value = card[name];
+    if (typeof value === "string" && value !== "" && value !== "N/A") return value;
+  }
+  return null;
+}
+
+/** All values are strings, also numbers. */
+function number(card: Attributes, name: string): number | null {
+  const value = text(card, name);
+  return value === null || Number.isNaN(Number(value)) ? null : Number(value);
+}
+
+/**
+ * Parses `rocm-smi ... --json`: the entries `card0`, `card1` ...; `system` beside them is no GPU.
+ * Gives undefined where the text is not that.
+ */
+export function parseRocmSmi(json: string): RocmCard[] | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  if (typeof parsed !== "object" || parsed === null) return undefined;
+  return Object.entries(parsed)
+    .filter(([name]) => /^card\d+$/.test(name))
+    .map(([, value]) => value as Attributes)
+    .map((card) => ({
+      name: text(card, "Device Name", "Card series", "Card Series", "Card model", "GPU ID"),
+      vram_total_bytes: number(card, "VRAM Total Memory (B)"),
+      vram_used_bytes: number(card, "VRAM Total Used Memory (B)"),
+      temp_edge_c: number(card, "Temperature (Sensor edge) (C)"),
+      power_w: number(card, "Average Graphics Package Power (W)"),
+    }));
+}
