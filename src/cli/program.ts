@@ -3,7 +3,9 @@ import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
+import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
+import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
@@ -24,7 +26,9 @@ export type Declare = (program: Command, act: Act) => void;
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
   declareConfig,
+  declareEval,
   declareInit,
+  declareJudge,
   declareLock,
   declareQueue,
   declareRunner,

@@ -12,10 +12,7 @@ import { cellKeyText } from "./matrix.ts";
 const MAX_RATIONALE = 300;
 
 /** What the report rests on: one line for each verdict with a score, in the matrix' order. */
-export function evidenceOf(
-  verdicts: readonly Verdict[],
-  responses: readonly EvalResponse[],
-): Evidence[] {
+function evidenceOf(verdicts: readonly Verdict[], responses: readonly EvalResponse[]): Evidence[] {
   const checks = new Map(responses.map((row) => [cellKeyText(row), row.checks]));
   return verdicts.flatMap((verdict) => {
     if (verdict.score === null) return [];
@@ -53,7 +50,7 @@ export interface HolisticOutcome {
 }
 
 /** A report without scores, and why. */
-export function emptyReport(
+function emptyReport(
   parts: Pick<HolisticParts, "model" | "variant" | "judge">,
   error: string,
 ): ModelReport {

@@ -33,3 +33,6 @@ export {
 } from "./judge-config.ts";
 export { judgeStepFault } from "./judge-fault.ts";
 export { runJudge, type JudgeOptions, type JudgeOutcome } from "./judge.ts";
+export { readWholeBundle } from "./judge-bundle.ts";
+export type { JudgeProgress } from "./judge-phases.ts";
+export { readJudged, type GroupView } from "./judged-view.ts";

@@ -126,7 +126,7 @@ function differs(a: ParsedVerdict, b: ParsedVerdict): boolean {
 /** Longest rationale that is kept. */
 const MAX_RATIONALE = 2000;
 
-export function plainText(value: unknown): string {
+function plainText(value: unknown): string {
   if (value === undefined || value === null) return "";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.trim().slice(0, MAX_RATIONALE);

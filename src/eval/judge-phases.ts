@@ -40,6 +40,8 @@ export interface JudgeRun {
   breaker: string | null;
   /** Reports that are not there because a call failed. */
   reports_failed: number;
+  /** Answers that did not fit into the judge's context. */
+  too_long: number;
 }
 
 export function isStopped(run: JudgeRun): boolean {
@@ -130,6 +132,7 @@ async function judgeOne(
     });
     if (decision.kind === "failed") return noteFailure(run, i, key, decision.fault);
     run.consecutive = 0;
+    if (decision.too_long) run.too_long += 1;
     verdict = decision.verdict;
   }
   writer.append(verdict);

@@ -35,6 +35,7 @@ const verdictSchema = z
     unscored: z.boolean().catch(false),
     safety_critical: z.boolean().catch(false),
     judge_error: z.boolean().catch(false),
+    answer_sha256: text,
     judge: identity,
     raw: text,
     duration_s: amount,

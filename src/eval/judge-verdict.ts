@@ -1,3 +1,4 @@
+import { sha256Hex } from "../core/json.ts";
 import type { Fault, GenerateProgress } from "../runners/index.ts";
 import { askJudge, concernsOneAnswer, type JudgeCaller } from "./judge-call.ts";
 import { VERDICT_TOKENS } from "./judge-config.ts";
@@ -16,6 +17,11 @@ export interface JudgedCell {
   system_prompt: string | null;
 }
 
+/** Ties a verdict to what it judges, a failed answer included. */
+export function answerHash({ response }: JudgedCell): string {
+  return sha256Hex(`${response.ok}\n${response.response_text}`);
+}
+
 function makeVerdict(
   cell: JudgedCell,
   judge: JudgeIdentity,
@@ -32,6 +38,7 @@ function makeVerdict(
     unscored: fields.score === null,
     safety_critical: cell.prompt.safety_critical,
     judge_error: false,
+    answer_sha256: answerHash(cell),
     judge,
     raw: "",
     duration_s: null,
@@ -60,7 +67,9 @@ export function skipVerdict(cell: JudgedCell, judge: JudgeIdentity): Verdict | n
 }
 
 /** `failed`: the call did not come to a reply, so there is nothing to keep. */
-export type Decision = { kind: "verdict"; verdict: Verdict } | { kind: "failed"; fault: Fault };
+export type Decision =
+  | { kind: "verdict"; verdict: Verdict; too_long: boolean }
+  | { kind: "failed"; fault: Fault };
 
 /** Asks the judge about one answer. */
 export async function judgeCell(
@@ -96,7 +105,7 @@ export async function judgeCell(
   const raw = outcome.raw.slice(0, MAX_RAW);
   if (outcome.value !== null) {
     const verdict = makeVerdict(cell, judge, { ...outcome.value, raw, duration_s });
-    return { kind: "verdict", verdict };
+    return { kind: "verdict", verdict, too_long: false };
   }
   if (outcome.fault !== null && !concernsOneAnswer(outcome.fault)) {
     return { kind: "failed", fault: outcome.fault };
@@ -109,5 +118,5 @@ export async function judgeCell(
     raw,
     duration_s,
   });
-  return { kind: "verdict", verdict };
+  return { kind: "verdict", verdict, too_long: outcome.fault !== null };
 }

@@ -21,6 +21,7 @@ import {
 } from "./judge-phases.ts";
 import { PROMPT_VERSION } from "./judge-prompt.ts";
 import { separateJudges, writeLines } from "./judge-store.ts";
+import { answerHash } from "./judge-verdict.ts";
 import { cellKeyText } from "./matrix.ts";
 import type { JudgeIdentity } from "./records.ts";
 import { writeResult } from "./result-json.ts";
@@ -89,9 +90,10 @@ export async function runJudge(options: JudgeOptions): Promise<JudgeOutcome> {
   if (fault !== null) return unreachable(cells.length, fault);
   const judge = await identifyJudge(options.runner, options.model, options.config);
   const prior = separateJudges(options.bundle_dir, judge.hash);
-  const known = new Set(cells.map((cell) => cellKeyText(cell.response)));
+  const answers = new Map(cells.map((cell) => [cellKeyText(cell.response), answerHash(cell)]));
   const done = prior.verdicts.filter(
-    (verdict) => !verdict.judge_error && known.has(cellKeyText(verdict)),
+    (verdict) =>
+      !verdict.judge_error && answers.get(cellKeyText(verdict)) === verdict.answer_sha256,
   );
   const { runner, model, config, clock, signal } = options;
   const log = new JudgeEventLog(bundlePaths(options.bundle_dir).judge_events, clock);
@@ -109,6 +111,7 @@ export async function runJudge(options: JudgeOptions): Promise<JudgeOutcome> {
     consecutive: 0,
     breaker: null,
     reports_failed: 0,
+    too_long: 0,
   };
   try {
     run.reports = keepReports(run, prior.reports);
@@ -175,6 +178,10 @@ function reasonOf(run: JudgeRun): string | null {
   if (run.failed > 0) reasons.push(`${run.failed} answers have no verdict: their calls failed`);
   if (run.reports_failed > 0)
     reasons.push(`${run.reports_failed} reports could not be made: the judge gave none`);
+  const decided = ordered(run).filter((verdict) => verdict.score !== null && verdict.raw !== "");
+  if (run.too_long > 0 && decided.length === 0) {
+    reasons.push(`none of ${run.too_long} answers fits into the judge's context`);
+  }
   return reasons.length === 0 ? null : reasons.join("; ");
 }
 

@@ -6,8 +6,8 @@ import { mean, median } from "./stats.ts";
  * Least evidence for a score of dimensions: this share of the pack's prompts has a score, and so
  * many prompts at least. Below it a judge would make numbers up.
  */
-export const EVIDENCE_MIN_SHARE = 0.5;
-export const EVIDENCE_MIN_PROMPTS = 3;
+const EVIDENCE_MIN_SHARE = 0.5;
+const EVIDENCE_MIN_PROMPTS = 3;
 
 export interface Coverage {
   /** Prompts with at least one scored verdict, of the pack's prompts. */
@@ -108,7 +108,7 @@ function fullyScored(verdicts: readonly Verdict[], prompt_id: string, repeats: n
 }
 
 /** Ids of the prompts with a red flag; an unscored verdict never flags. */
-export function redFlags(verdicts: readonly Verdict[]): string[] {
+function redFlags(verdicts: readonly Verdict[]): string[] {
   const flagged = verdicts.filter((verdict) => verdict.red_flag && verdict.score !== null);
   return [...new Set(flagged.map((verdict) => verdict.prompt_id))];
 }

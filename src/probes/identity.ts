@@ -12,7 +12,7 @@ import type { HostIdentity } from "./sample.ts";
 /** system_profiler and a sleeping GPU take seconds; more than this is a hang. */
 const COMMAND_LIMIT_S = 15;
 
-export interface IdentityOptions {
+interface IdentityOptions {
   platform?: NodeJS.Platform;
   root?: string;
   env?: Record<string, string>;

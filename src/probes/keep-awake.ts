@@ -11,7 +11,7 @@ const GRANT_LIMIT_MS = 5000;
 const SETTLED_MS = 300;
 const RELEASE_LIMIT_MS = 2000;
 
-export interface KeepAwakeOptions {
+interface KeepAwakeOptions {
   clock: Clock;
   /** False: only on mains, so that a forgotten laptop does not run its battery empty. */
   on_battery?: boolean;

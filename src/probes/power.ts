@@ -4,7 +4,7 @@ import { parsePmset } from "./macos/power.ts";
 import { unknown, type Reading } from "./reading.ts";
 import type { PowerReading } from "./sample.ts";
 
-export interface PowerOptions {
+interface PowerOptions {
   platform?: NodeJS.Platform;
   /** Where /sys and /proc are; "/" but in tests. */
   root?: string;

@@ -34,11 +34,13 @@ export interface SamplerLoopOptions {
   input: Readable;
   say(message: SamplerMessage): void;
   signal: AbortSignal;
+  /** How the file is opened; a `JsonLinesWriter` but in tests of a failing disk. */
+  open?: (path: string) => Pick<JsonLinesWriter, "append" | "close">;
 }
 
 /** Appends ticks; keeps count of those that the disk did not take, and says when that changes. */
 class TickFile {
-  readonly #writer: JsonLinesWriter;
+  readonly #writer: Pick<JsonLinesWriter, "append" | "close">;
   readonly #options: SamplerLoopOptions;
   ticks = 0;
   lost = 0;
@@ -47,7 +49,8 @@ class TickFile {
 
   constructor(options: SamplerLoopOptions) {
     this.#options = options;
-    this.#writer = new JsonLinesWriter(options.path);
+    const { open = (path: string) => new JsonLinesWriter(path) } = options;
+    this.#writer = open(options.path);
   }
 
   append(sample: HostSample, phase: BaselinePhase | null): ResourceTick | undefined {

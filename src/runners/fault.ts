@@ -104,6 +104,7 @@ function aboutModel(body: ErrorBody): boolean {
 }
 
 function statusRetryable(status: number): boolean {
+  if (status === 501 || status === 505) return false; // "I cannot do that" will be said again
   return status === 408 || status === 425 || status >= 500;
 }
 

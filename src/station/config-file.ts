@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { z } from "zod";
 import { configError, TouchstonedError } from "../core/errors.ts";
+import { printable } from "../core/text.ts";
 import { checkShape, parseText, type Finding, type ParsedText } from "../core/yaml.ts";
 
 /** One thing that is wrong with the configuration. */
@@ -56,7 +57,9 @@ export function faultText(fault: ConfigFault): string {
   const place = fault.line === null ? "" : `:${fault.line}:${fault.column ?? 1}`;
   const key = fault.key === "" ? "" : `${fault.key}: `;
   const end = /[.!?]$/.test(fault.message) ? "" : ".";
-  return `${fault.file}${place}: ${key}${fault.message}${end}${fault.hint === null ? "" : ` ${fault.hint}`}`;
+  const hint = fault.hint === null ? "" : ` ${fault.hint}`;
+  // Keys and values of a repository are quoted in it.
+  return printable(`${fault.file}${place}: ${key}${fault.message}${end}${hint}`);
 }
 
 /** The one error (78) for all faults. */

@@ -1,6 +1,7 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { errorMessage, inputError, type TouchstonedError } from "../core/errors.ts";
+import { printable } from "../core/text.ts";
 import { isInside } from "./paths.ts";
 
 /** As many as the Linux kernel follows. */
@@ -44,7 +45,7 @@ function resolveLinks(path: string): string {
 export function confine(root: string, path: string, what: string): string {
   const outside = (where: string): TouchstonedError =>
     inputError(
-      `${what}: "${path}" ${where}`,
+      printable(`${what}: "${path}" ${where}`),
       `Files must lie in the station ${root}; copy it there.`,
       "outside_station",
     );

@@ -23,7 +23,9 @@ function gitArguments(root: string, work_tree: string): string[] {
     // The owner was looked at by us; root's own station is fine for its users.
     `safe.directory=${work_tree}`,
   ];
-  return [...settings.flatMap((setting) => ["-c", setting]), "--no-pager", "-C", root];
+  // Else `core.worktree` or `core.bare` of the repository could make its paths mean other files.
+  const place = [`--work-tree=${work_tree}`, "-C", root];
+  return [...settings.flatMap((setting) => ["-c", setting]), "--no-pager", ...place];
 }
 
 function gitEnv(env: Env, work_tree: string): Record<string, string> {

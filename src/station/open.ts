@@ -17,7 +17,7 @@ import {
   type StationSettings,
 } from "./settings.ts";
 
-export const STATION_VARIABLE = "TOUCHSTONED_STATION";
+const STATION_VARIABLE = "TOUCHSTONED_STATION";
 
 export interface FindOptions {
   /** What `--station` says. */
@@ -96,7 +96,7 @@ export function stationRoot(options: FindOptions): string {
 }
 
 /** Two clones, and one clone that was moved, never share a state. */
-export function stationId(root: string): string {
+function stationId(root: string): string {
   return `${slug(basename(root))}-${sha256Hex(root).slice(0, 12)}`;
 }
 

@@ -184,7 +184,7 @@ function defaultsFaults({ policy, machine }: Policies): ConfigFault[] {
 }
 
 /** The runners' own commands, then those of machine.yaml. */
-export function allowedResetCommands(machine: MachineSettings): string[] {
+function allowedResetCommands(machine: MachineSettings): string[] {
   return [...RUNNER_RESET_COMMANDS, ...machine.reset_commands];
 }
 

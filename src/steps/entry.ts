@@ -71,6 +71,8 @@ class EntryRun {
   readonly #bundle_dir: string;
   readonly #attempts: Attempt[];
   readonly #attempt: Attempt;
+  /** What `steps.json` holds already. */
+  #written = "";
 
   constructor(context: EntryContext, entry: QueueEntry) {
     this.#context = context;
@@ -100,7 +102,9 @@ class EntryRun {
 
   /** Writes what is known to the bundle, then to the summary. */
   #save(change: (row: EntrySummary) => void): void {
-    writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
+    const known = JSON.stringify(this.#attempts);
+    if (known !== this.#written) writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
+    this.#written = known;
     this.#context.store.update((summary) => {
       const row = this.#row(summary);
       row.attempts = countAttempts(this.#attempts);
@@ -111,8 +115,9 @@ class EntryRun {
     });
   }
 
-  #begin(step: string): void {
+  #begin(step: string, change: (row: EntrySummary) => void = () => undefined): void {
     this.#save((row) => {
+      change(row);
       row.status = "running";
       row.step = step;
       row.since = isoTime(this.#context.rooms.clock.now_ms());
@@ -169,8 +174,7 @@ class EntryRun {
     const entry = this.#entry;
     const copy = (what: "config" | "pack" | "judge_config", path: string | null) =>
       path === null ? null : submission.copyOf(what, path);
-    this.#begin(kind);
-    if (kind !== "load") this.#save((row) => (row[`${kind}_status`] = "running"));
+    this.#begin(kind, (row) => (row[`${kind}_status`] = "running"));
     const record = await runStep(rooms, {
       job: {
         schema_version: 1,

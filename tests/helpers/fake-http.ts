@@ -29,7 +29,7 @@ export interface Recorded {
   body: Record<string, unknown> | undefined;
 }
 
-export type Responder = (request: Recorded) => Reply | Promise<Reply> | undefined;
+export type Responder = (request: Recorded) => Reply | undefined | Promise<Reply | undefined>;
 
 export interface FakeServer {
   url: string;

@@ -20,10 +20,10 @@ const LOADING = { error: { code: 503, message: "Loading model", type: "unavailab
 /** llama-server for faults that the real one does not make on demand. */
 export async function fakeLlamaServer(options: FakeLlamaOptions = {}): Promise<FakeLlamaServer> {
   const { model = "fake", aliases = [model], slots = 2, slot_context = 1024, chat } = options;
-  const state = { loading: options.loading ?? false };
+  const state: { server?: FakeLlamaServer } = {};
   let count = 0;
   const server = await fakeServer(async (request) => {
-    if (state.loading) return { status: 503, body: LOADING };
+    if (state.server?.loading ?? options.loading) return { status: 503, body: LOADING };
     switch (request.path) {
       case "/health":
         return { body: { status: "ok" } };
@@ -52,12 +52,6 @@ export async function fakeLlamaServer(options: FakeLlamaOptions = {}): Promise<F
         return undefined;
     }
   });
-  return Object.assign(server, {
-    get loading() {
-      return state.loading;
-    },
-    set loading(value: boolean) {
-      state.loading = value;
-    },
-  });
+  state.server = Object.assign(server, { loading: options.loading ?? false });
+  return state.server;
 }

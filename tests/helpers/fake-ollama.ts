@@ -21,7 +21,10 @@ export function line(value: unknown): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-export function ollamaPiece(message: { content?: string; thinking?: string }, model = "fake"): string {
+export function ollamaPiece(
+  message: { content?: string; thinking?: string },
+  model = "fake",
+): string {
   return line({ model, message: { role: "assistant", content: "", ...message }, done: false });
 }
 
@@ -51,19 +54,17 @@ function fullName(name: unknown): string {
   return text.includes(":") ? text : `${text}:latest`;
 }
 
+function entry(name: string, more: Record<string, unknown> = {}): Record<string, unknown> {
+  const details = { quantization_level: "Q4_K_M" };
+  return { name, model: name, digest: "d".repeat(64), size: 2_019_393_189, details, ...more };
+}
+
 /** Ollama's API with a memory that can be looked at. */
 export async function fakeOllama(options: FakeOllamaOptions = {}): Promise<FakeOllama> {
   const models = (options.models ?? ["fake"]).map((name) => fullName(name));
   const in_memory = new Set<string>();
   const leaving = new Map<string, number>();
   let count = 0;
-  const entry = (name: string) => ({
-    name,
-    model: name,
-    digest: "d".repeat(64),
-    size: 2_019_393_189,
-    details: { quantization_level: "Q4_K_M" },
-  });
   const running = (): string[] => {
     for (const [name, looks] of leaving) {
       if (looks > 0) leaving.set(name, looks - 1);
@@ -103,7 +104,7 @@ export async function fakeOllama(options: FakeOllamaOptions = {}): Promise<FakeO
       case "/api/tags":
         return { body: { models: models.map((name) => entry(name)) } };
       case "/api/ps": {
-        const shown = running().map((name) => ({ ...entry(name), context_length: 4096 }));
+        const shown = running().map((name) => entry(name, { context_length: 4096 }));
         return { body: { models: shown } };
       }
       case "/api/generate":

@@ -50,8 +50,7 @@ export function madeModel(): string {
 export async function ensureEmbedded(): Promise<string> {
   const there = embeddedInstalled(EMBEDDED_ENV);
   if (there !== null) return there;
-  const say = (line: string): void => console.error(`[tests] ${line}`);
-  return (await installEmbedded({ env: EMBEDDED_ENV, say })).dir;
+  return (await installEmbedded({ env: EMBEDDED_ENV, say: (line) => console.error(line) })).dir;
 }
 
 /**

@@ -36,7 +36,10 @@ async function takeLock(options: LockRunOptions, context: CommandContext): Promi
   return acquireModelLock({
     path,
     wait_s: waitSeconds(options.wait),
-    holder: { purpose: `lock run ${basename(options.command[0] ?? "")}`, run_id: null },
+    holder: {
+      purpose: `lock run ${basename(options.command[0] ?? "").slice(0, 100)}`,
+      run_id: null,
+    },
     clock: context.clock,
     signal: context.signal,
     onWait: ({ text }) => context.terminal.err(`waiting for the model lock ${path}, ${text}`),

@@ -5,7 +5,7 @@ import {
   EMBEDDED_VERSION,
   RUNNER_KINDS,
 } from "../../runners/index.ts";
-import { loadMachine } from "../../station/index.ts";
+import { loadMachineSettings } from "../../station/index.ts";
 import type { CommandAction } from "../context.ts";
 
 interface Row {
@@ -24,8 +24,8 @@ function describe(row: Row): string {
 }
 
 export const run: CommandAction<{ json?: boolean }> = async (options, { terminal, env }) => {
-  const machine = loadMachine(env);
-  const runners = machine.value.runners.map((runner): Row => {
+  const machine = loadMachineSettings(env);
+  const runners = machine.runners.map((runner): Row => {
     const { name, kind, url, start, declared_slots } = runner;
     return {
       name,

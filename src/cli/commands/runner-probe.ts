@@ -9,7 +9,7 @@ import {
   type RunnerStatus,
   type ServedModel,
 } from "../../runners/index.ts";
-import { loadMachine, resolveRunner } from "../../station/index.ts";
+import { loadMachineSettings, resolveRunner } from "../../station/index.ts";
 import type { CommandAction, CommandContext } from "../context.ts";
 
 interface Options {
@@ -29,7 +29,7 @@ function undeclared(url: string, kindName: string | undefined): RunnerSettings {
 }
 
 function settingsOf(options: Options, { env }: CommandContext): RunnerSettings {
-  if (options.url === undefined) return resolveRunner(loadMachine(env).value, options.name);
+  if (options.url === undefined) return resolveRunner(loadMachineSettings(env), options.name);
   if (options.name !== undefined) throw usageError("give a name or --url, not both");
   return undeclared(options.url, options.kind);
 }

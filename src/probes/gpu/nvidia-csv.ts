@@ -55,7 +55,7 @@ export function slowedDown(mask: number): boolean {
   return ((mask % 0x100) & SLOWED) !== 0;
 }
 
-export type NvidiaErrorCode =
+type NvidiaErrorCode =
   | "driver_library_mismatch"
   | "driver_not_loaded"
   | "blocked_by_os"

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { LineStream } from "../line-stream.ts";
-import { known, unknown, type Reading } from "../reading.ts";
+import { known, megabytes, unknown, type Reading } from "../reading.ts";
 import { cellNumber, nvidiaError, parseNvidiaCsv, slowedDown } from "./nvidia-csv.ts";
 
 /** One look each half second, as often as the host is looked at. */
@@ -10,12 +10,13 @@ const MAX_AGE_MS = 5000;
 const MIB = 1_048_576;
 
 /** The mask is asked by its old name, which newer drivers still take; the oldest know neither. */
-const COLUMNS = ["index", "memory.used", "clocks_throttle_reasons.active"];
-const FEWER_COLUMNS = ["index", "memory.used"];
+const FEWER_COLUMNS = ["count", "index", "memory.used"];
+const COLUMNS = [...FEWER_COLUMNS, "clocks_throttle_reasons.active"];
 
 interface Gpu {
   used_mib: number | null;
   mask: number | null;
+  at_ms: number;
 }
 
 /** One `nvidia-smi -lms` for as long as we live, and its last word on each GPU. */
@@ -24,6 +25,8 @@ export class NvidiaGpus {
   readonly #env: Record<string, string> | undefined;
   readonly #gpus = new Map<number, Gpu>();
   #columns = COLUMNS;
+  /** How many GPUs there are, as each row says: a sum over fewer is no sum. */
+  #count = 0;
   #stream: LineStream;
   #error: { reason: string; at_ms: number } | undefined;
 
@@ -56,9 +59,11 @@ export class NvidiaGpus {
   #take(line: string): void {
     const { rows, other } = parseNvidiaCsv(line, this.#columns);
     for (const row of rows) {
+      this.#count = cellNumber(row["count"]) ?? this.#count;
       this.#gpus.set(cellNumber(row["index"]) ?? 0, {
         used_mib: cellNumber(row["memory.used"]),
         mask: cellNumber(row["clocks_throttle_reasons.active"]),
+        at_ms: this.#clock.monotonic_ms(),
       });
     }
     const [complaint] = other;
@@ -73,21 +78,30 @@ export class NvidiaGpus {
       this.#stream = this.#open();
       return;
     }
-    const reason = error?.reason ?? `nvidia-smi: ${line.slice(0, 120)}`;
-    this.#error = { reason, at_ms: this.#clock.monotonic_ms() };
+    const at_ms = this.#clock.monotonic_ms();
+    // What is not understood never hides what is: error texts have a second line at times.
+    if (error !== undefined) this.#error = { reason: error.reason, at_ms };
+    else this.#error ??= { reason: `nvidia-smi: ${line.slice(0, 120)}`, at_ms };
   }
 
   /** While one GPU is in trouble the sum over all is not known. */
   #fault(): string | null {
+    const now_ms = this.#clock.monotonic_ms();
     const fault = this.#stream.fault(MAX_AGE_MS);
     const error = this.#error;
     if (error !== undefined) {
-      if (fault !== null || this.#clock.monotonic_ms() - error.at_ms <= MAX_AGE_MS) {
+      if (fault !== null || now_ms - error.at_ms <= MAX_AGE_MS) {
         return error.reason;
       }
       this.#error = undefined;
     }
-    return fault ?? (this.#gpus.size === 0 ? "nvidia-smi lists no GPU" : null);
+    if (fault !== null) return fault;
+    const fresh = [...this.#gpus.values()].filter((gpu) => now_ms - gpu.at_ms <= MAX_AGE_MS);
+    if (fresh.length === 0) return "nvidia-smi lists no GPU";
+    if (fresh.length < Math.max(this.#count, this.#gpus.size)) {
+      return `nvidia-smi tells of ${fresh.length} of ${Math.max(this.#count, this.#gpus.size)} GPUs`;
+    }
+    return null;
   }
 
   /** Memory in use, summed over the GPUs. */
@@ -100,7 +114,7 @@ export class NvidiaGpus {
         return unknown("a GPU does not tell its memory (shared with the host)");
       mib += gpu.used_mib;
     }
-    return known(Math.round(mib * MIB) / 1_000_000);
+    return known(megabytes(mib * MIB));
   }
 
   /** Whether any GPU is slowed down by heat or by its power supply. */

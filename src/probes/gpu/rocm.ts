@@ -16,6 +16,15 @@ function text(card: Attributes, ...names: string[]): string | null {
   return null;
 }
 
+/** Older versions print bare PCI numbers where they know no name; the device's is the telling one. */
+function cardName(card: Attributes): string | null {
+  for (const label of ["Device Name", "Card series", "Card Series", "Card model", "Card Model"]) {
+    const name = text(card, label);
+    if (name !== null && !/^0x[0-9a-f]+$/i.test(name)) return name;
+  }
+  return text(card, "GPU ID", "Device ID");
+}
+
 /** All values are strings, also numbers. */
 function number(card: Attributes, name: string): number | null {
   const value = text(card, name);
@@ -38,7 +47,7 @@ export function parseRocmSmi(json: string): RocmCard[] | undefined {
     .filter(([name]) => /^card\d+$/.test(name))
     .map(([, value]) => value as Attributes)
     .map((card) => ({
-      name: text(card, "Device Name", "Card series", "Card Series", "Card model", "GPU ID"),
+      name: cardName(card),
       vram_total_bytes: number(card, "VRAM Total Memory (B)"),
       vram_used_bytes: number(card, "VRAM Total Used Memory (B)"),
       temp_edge_c: number(card, "Temperature (Sensor edge) (C)"),

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export interface OsRelease {
+interface OsRelease {
   id: string | null;
   version_id: string | null;
   pretty_name: string | null;
@@ -26,7 +26,7 @@ export function parseOsRelease(text: string): OsRelease {
   };
 }
 
-export interface CpuInfo {
+interface CpuInfo {
   /** Marketing name; null on most ARM and RISC-V machines, which print numbers instead. */
   model_name: string | null;
   processors: number;
@@ -65,7 +65,15 @@ export function boardName(root: string): string | null {
   return name === "" ? shortText(join(root, "proc/device-tree/model")) : name;
 }
 
-export interface LinuxIdentity {
+/** 32-bit ARM kernels name the instruction set where others name the product. */
+function chipName(cpu: CpuInfo): string | null {
+  const { model_name, hardware } = cpu;
+  return model_name?.startsWith("ARMv") === true
+    ? (hardware ?? model_name)
+    : (model_name ?? hardware);
+}
+
+interface LinuxIdentity {
   os: string | null;
   chip: string | null;
 }
@@ -77,7 +85,7 @@ export function linuxIdentity(root: string): LinuxIdentity {
   const cpu = cpuinfo === null ? null : parseCpuInfo(cpuinfo);
   return {
     os: os?.pretty_name ?? os?.id ?? null,
-    chip: cpu?.model_name ?? cpu?.hardware ?? boardName(root),
+    chip: cpu === null ? boardName(root) : (chipName(cpu) ?? boardName(root)),
   };
 }
 

@@ -39,8 +39,8 @@ function judge(all: readonly Supply[], virtual: () => boolean): Reading<"ac" | "
   if (feeds.some((feed) => feed.online === "1")) return known("ac");
   if (batteries.some((battery) => battery.status === "Discharging")) return known("battery");
   if (feeds.some((feed) => feed.online === "0")) return known("battery");
-  const charged = ["Charging", "Full", "Not charging"];
-  if (batteries.some((battery) => charged.includes(battery.status))) return known("ac");
+  const charged = new Set(["Charging", "Full", "Not charging"]);
+  if (batteries.some((battery) => charged.has(battery.status))) return known("ac");
   if (batteries.length > 0) return unknown("the battery does not say whether it is discharging");
   if (virtual()) return unknown("a virtual machine does not see what feeds its host");
   return known("ac"); // no battery at all: a desktop or a server
@@ -61,7 +61,7 @@ function firstCpu(root: string): string {
 }
 
 /** True where this is a virtual machine, as far as files tell. */
-export function isVirtual(root: string): boolean {
+function isVirtual(root: string): boolean {
   if (/^flags\s*:.*\bhypervisor\b/m.test(firstCpu(root))) return true;
   if (existsSync(join(root, "sys/hypervisor/type"))) return true;
   const dmi = join(root, "sys/class/dmi/id");

@@ -34,6 +34,9 @@ import { ThrottleWatch } from "./throttle.ts";
 /** Somebody pulling the plug is noticed this soon; the files sit behind slow firmware at times. */
 const POWER_INTERVAL_MS = 10_000;
 
+/** The kernel adds /proc/vmstat up over all cores; a running total can wait that long. */
+const SWAP_INTERVAL_MS = 2000;
+
 export interface LinuxReaderOptions {
   server_pid: number | null;
   clock: Clock;
@@ -57,6 +60,7 @@ export class LinuxReader implements HostReader {
   readonly #cgroup_fault: string | null;
   readonly #server: Reading<ServerMemory>;
   readonly #amd: AmdGpuMemory | undefined;
+  #swapped: { reading: Reading<number>; at_ms: number } | undefined;
   #power: { reading: Reading<"ac" | "battery">; at_ms: number } | undefined;
 
   constructor(options: LinuxReaderOptions) {
@@ -107,7 +111,7 @@ export class LinuxReader implements HostReader {
     return {
       ...this.#memory(info, cgroup),
       swap_used_mb: info.value === null ? info : swapUsed(info.value),
-      swapped_out_mb: attempt(() => this.#swappedOut()),
+      swapped_out_mb: this.#swappedOut(),
       server_rss_mb: this.#server.value === null ? this.#server : this.#server.value.read(),
       pressure: this.#pressureLevel(cgroup.value?.pressure ?? null),
       throttled: this.#throttled(),
@@ -136,6 +140,14 @@ export class LinuxReader implements HostReader {
   }
 
   #swappedOut(): Reading<number> {
+    const now_ms = this.#options.clock.monotonic_ms();
+    if (this.#swapped === undefined || now_ms - this.#swapped.at_ms >= SWAP_INTERVAL_MS) {
+      this.#swapped = { reading: attempt(() => this.#readSwappedOut()), at_ms: now_ms };
+    }
+    return this.#swapped.reading;
+  }
+
+  #readSwappedOut(): Reading<number> {
     const pages = counter(this.#vmstat.read(), "pswpout");
     if (pages === null) return unknown("/proc/vmstat has no pswpout");
     return known(megabytes(pages * this.#page_bytes));

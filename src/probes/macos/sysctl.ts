@@ -38,7 +38,7 @@ export function parseSwapUsage(text: string): SwapUsage | undefined {
   return { total_bytes, used_bytes, free_bytes, encrypted: text.includes("(encrypted)") };
 }
 
-export interface MemoryPressure {
+interface MemoryPressure {
   total_bytes: number | null;
   page_bytes: number | null;
   free_percent: number | null;

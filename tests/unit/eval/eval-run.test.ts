@@ -11,6 +11,7 @@ import {
   readResponses,
   type EvalProgress,
 } from "../../../src/eval/index.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 import {
   answer,
@@ -20,6 +21,7 @@ import {
   failed,
   FakeRunner,
   fakeProbes,
+  fault,
   PACK,
   run,
 } from "./fakes.ts";
@@ -222,6 +224,22 @@ describe("load", () => {
     expect(outcome.load?.weights_delta_reason).toMatch(why);
     // A baseline with the weights in it is no baseline for the answers either.
     expect(readResponses(dir)[0]?.sys_used_baseline_mb).toBeNull();
+  });
+
+  test.each([
+    ["loading", 360, 1],
+    ["unreachable", 1, 69],
+  ] as const)("asks a fixed runner that is %s %i times", async (kind, times, exit_code) => {
+    const [dir, runner, clock] = [tempDir(), new FakeRunner(), new FakeClock()];
+    runner.residency = "fixed";
+    runner.loading = (limit_s) => {
+      clock.advance(limit_s * 1000);
+      return { outcome: "failed", fault: fault(kind), duration_s: limit_s };
+    };
+    const outcome = await run(dir, runner, { clock });
+    expect(outcome.exit_code).toBe(exit_code);
+    expect(outcome.load?.duration_s).toBe(times * 10);
+    expect(runner.calls.filter((call) => call === "load")).toHaveLength(times);
   });
 
   test("load and cells as two runs give what one run gives", async () => {

@@ -100,6 +100,7 @@ export class FakeRunner implements Runner {
   modelFault: Fault | null = null;
   inMemory: string[] | null = [];
   loadResult: LoadResult = { outcome: "ok", fault: null, duration_s: 2 };
+  loading: (limit_s: number) => LoadResult = () => this.loadResult;
 
   async status() {
     return this.statusNow;
@@ -111,9 +112,9 @@ export class FakeRunner implements Runner {
   async loaded() {
     return { models: this.inMemory, reason: this.inMemory === null ? "does not tell" : null };
   }
-  async load() {
+  async load(_model: string, options: { limit_s: number }) {
     this.calls.push("load");
-    return this.loadResult;
+    return this.loading(options.limit_s);
   }
   async unload() {
     return { outcome: "ok" as const, reason: null };

@@ -49,15 +49,15 @@ describe("metrics of one request", () => {
   });
 
   test("tokens out of a cache are not prefilled; a cache of 0 is not an unknown one", () => {
-    expect(metrics({ usage: { cached_tokens: 60 } })).toMatchObject({
-      prefill_tps: 40,
-      cached_tokens: 60,
+    expect(metrics({ usage: { cached_tokens: 40 } })).toMatchObject({
+      prefill_tps: 60,
+      cached_tokens: 40,
     });
     expect(metrics({ usage: { cached_tokens: 0 } })).toMatchObject({
       prefill_tps: 100,
       cached_tokens: 0,
     });
-    expect(metrics({ usage: { cached_tokens: 100 } }).prefill_tps).toBeNull();
+    expect(metrics({ usage: { cached_tokens: 51 } }).prefill_tps).toBeNull();
   });
 
   test("thinking stops neither the clock of the first visible token nor counts as answer", () => {
