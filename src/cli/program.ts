@@ -26,6 +26,7 @@ export type Declare = (program: Command, act: Act) => void;
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
   declareConfig,
+  declareLock,
   declareEval,
   declareInit,
   declareJudge,
