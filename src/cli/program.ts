@@ -26,7 +26,6 @@ export type Declare = (program: Command, act: Act) => void;
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
   declareConfig,
-  declareLock,
   declareEval,
   declareInit,
   declareJudge,

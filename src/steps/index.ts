@@ -5,3 +5,5 @@ export type { Loaders, Rooms } from "./rooms.ts";
 export type { Emit, RunEvent } from "./run-events.ts";
 export { runStepMain, type StepMainOptions } from "./step-main.ts";
 export { runSubmission, type SubmissionOptions, type SubmissionOutcome } from "./submission.ts";
+export { planSubmission, type SubmissionPlan } from "./submission-dir.ts";
+export { takeUp } from "./take-up.ts";
