@@ -40,6 +40,7 @@ const LIBRARY_HOME: Record<string, readonly string[]> = {
   "eventsource-parser": ["runners"],
   systeminformation: ["probes"],
   commander: ["cli"],
+  chokidar: ["intake"],
   "node:sqlite": ["store"],
 };
 

@@ -116,6 +116,7 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
     origin: fromFile(machine, [key]) ?? BUILT_IN,
   });
   const keepAwake = ["power", "keep_awake"];
+  const minAge = ["inbox", "min_age_seconds"];
   return [
     { key: "lock_path", value: place.path, origin: lockOrigin[place.source] },
     { key: "state_dir", value: dirs.state_dir, origin: ofState },
@@ -130,6 +131,11 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
       key: "power.keep_awake",
       value: settings.power.keep_awake,
       origin: fromFile(machine, keepAwake) ?? fromFile(policy, keepAwake) ?? BUILT_IN,
+    },
+    {
+      key: minAge.join("."),
+      value: settings.inbox.min_age_seconds,
+      origin: fromFile(policy, minAge) ?? BUILT_IN,
     },
   ];
 }

@@ -38,6 +38,7 @@ export interface StationSettings {
   /** machine.yaml's bounds, tightened by the policy. */
   limits: JobLimits;
   power: { keep_awake: "while_running" | "never" };
+  inbox: { min_age_seconds: number };
   /** Names of the runners of machine.yaml, in its order. */
   runner_names: string[];
   /** Reset commands that may be named here, the runners' own first. */
@@ -207,6 +208,7 @@ export function mergeSettings(policy: Policy, machine: MachineSettings): Station
     power: powerSchema.parse({
       keep_awake: machine.power.keep_awake ?? policy.power.keep_awake,
     }),
+    inbox: policy.inbox,
     runner_names: machine.runners.map(({ name }) => name),
     allowed_reset_commands: allowedResetCommands(machine),
   };

@@ -8,7 +8,7 @@ import { slug } from "../core/ids.ts";
 import { prettyJson, sha256Hex } from "../core/json.ts";
 import type { QueueContext, QueueEntry } from "../queue/index.ts";
 import type { Loaders } from "./rooms.ts";
-import { copyInputs, takeUp, type TakenInput, type TakenUp } from "./take-up.ts";
+import { takeUp, type TakenInput, type TakenUp } from "./take-up.ts";
 
 const submissionSchema = z.object({
   schema_version: z.literal(1),
@@ -65,28 +65,63 @@ function submissionDir(directory: string, record: SubmissionRecord, taken: Taken
   };
 }
 
-/** Makes the directory of a new submission from what was taken up. */
-export function createSubmission(
-  options: OpenOptions & { runs_dir: string; path: string; taken: TakenUp; id: string },
-): SubmissionDir {
-  const { taken, id, clock } = options;
-  const name = slug(basename(options.path, extname(options.path)));
-  const directory = join(options.runs_dir, `${fileTime(clock.now_ms())}-${id}-${name}`);
-  ensureDir(directory);
-  const copy = `source${extname(options.path).toLowerCase() === ".json" ? ".json" : ".yaml"}`;
-  const record: SubmissionRecord = {
+/** The directory of a new submission as data; nothing is written yet. */
+export interface SubmissionPlan {
+  /** Its name in the directory of runs. */
+  directory: string;
+  /** Paths relative to it. In this order: with the last one the directory is complete. */
+  files: { path: string; bytes: Buffer }[];
+  /** Path of the queue file's copy. */
+  source: string;
+  jobs: { entry: QueueEntry; bundle: string }[];
+  warnings: string[];
+}
+
+type PlanOptions = OpenOptions & { path: string; taken: TakenUp; id: string };
+
+function newRecord({ path, taken, id, context, clock }: PlanOptions): SubmissionRecord {
+  const copy = `source${extname(path).toLowerCase() === ".json" ? ".json" : ".yaml"}`;
+  return {
     schema_version: 1,
     id,
     created: isoTime(clock.now_ms()),
-    source: { path: resolve(options.path), sha256: taken.sha256, copy },
-    runner_override: options.context.runner_override ?? null,
+    source: { path: resolve(path), sha256: taken.sha256, copy },
+    runner_override: context.runner_override ?? null,
     inputs: taken.inputs,
   };
-  createFileAtomic(join(directory, copy), taken.bytes);
-  copyInputs(directory, taken);
-  // Last: a directory with it is complete.
-  createFileAtomic(join(directory, "submission.json"), prettyJson(record));
-  return submissionDir(directory, record, taken);
+}
+
+function planOf(options: PlanOptions, record: SubmissionRecord): SubmissionPlan {
+  const { path, taken, id } = options;
+  const name = slug(basename(path, extname(path)));
+  const { bundleOf } = submissionDir("", record, taken);
+  return {
+    directory: `${fileTime(Date.parse(record.created))}-${id}-${name}`,
+    files: [
+      { path: record.source.copy, bytes: taken.bytes },
+      ...[...taken.contents].map(([copy, bytes]) => ({ path: copy, bytes })),
+      { path: "submission.json", bytes: Buffer.from(prettyJson(record)) },
+    ],
+    source: record.source.copy,
+    jobs: taken.file.entries.map((entry) => ({ entry, bundle: bundleOf(entry) })),
+    warnings: taken.warnings,
+  };
+}
+
+/** What the directory of a new submission is to hold. */
+export function planSubmission(options: PlanOptions): SubmissionPlan {
+  return planOf(options, newRecord(options));
+}
+
+/** Makes the directory of a new submission from what was taken up. */
+export function createSubmission(options: PlanOptions & { runs_dir: string }): SubmissionDir {
+  const record = newRecord(options);
+  const plan = planOf(options, record);
+  const directory = join(options.runs_dir, plan.directory);
+  ensureDir(directory);
+  ensureDir(join(directory, "inputs"));
+  for (const { path, bytes } of plan.files) createFileAtomic(join(directory, path), bytes);
+  return submissionDir(directory, record, options.taken);
 }
 
 function readRecord(directory: string): SubmissionRecord {
