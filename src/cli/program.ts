@@ -25,13 +25,13 @@ export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
-  declareConfig,
-  declareEval,
   declareInit,
-  declareJudge,
-  declareLock,
+  declareConfig,
   declareQueue,
+  declareEval,
+  declareJudge,
   declareRunner,
+  declareLock,
   declareSampler,
   declareStep,
 ];
