@@ -11,6 +11,7 @@ import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
 import { declareStep } from "./declare/step.ts";
+import { declareTakeUp } from "./declare/take-up.ts";
 
 /**
  * Ties a declared command to its module, which is loaded only when the command is really run:
@@ -34,6 +35,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareLock,
   declareSampler,
   declareStep,
+  declareTakeUp,
 ];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */

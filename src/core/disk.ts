@@ -136,7 +136,9 @@ export const realDisk: Disk = {
   link: linkSync,
   rename: renameSync,
   unlink: unlinkSync,
-  mkdir: (path, mode) => void mkdirSync(path, { mode }),
+  mkdir(path, mode) {
+    mkdirSync(path, { mode });
+  },
   rmdir: rmdirSync,
   syncDir,
 };

@@ -57,9 +57,10 @@ export function fitName(name: string): string {
   if (Buffer.byteLength(name) <= MAX_PLACED_BYTES) return name;
   const dot = name.lastIndexOf(".");
   const suffix = dot < 0 ? "" : name.slice(dot);
-  let stem = [...name.slice(0, name.length - suffix.length)];
-  while (Buffer.byteLength(stem.join("")) + suffix.length > MAX_PLACED_BYTES) {
-    stem = stem.slice(0, -1);
+  let stem = name.slice(0, name.length - suffix.length);
+  while (Buffer.byteLength(stem) + suffix.length > MAX_PLACED_BYTES) {
+    // Both halves of a character that JavaScript keeps as two.
+    stem = stem.replace(/(?:[\uD800-\uDBFF][\uDC00-\uDFFF]|[^])$/, "");
   }
-  return stem.join("") + suffix;
+  return stem + suffix;
 }

@@ -49,6 +49,15 @@ export interface ScanReport {
 /** A file whose times are ahead by less is no news: clocks of two machines differ. */
 const AHEAD_WORTH_A_WORD_MS = 2000;
 
+function newest({ stat }: RipeFile): bigint {
+  return stat.mtime_ns > stat.ctime_ns ? stat.mtime_ns : stat.ctime_ns;
+}
+
+function byAge(a: RipeFile, b: RipeFile): number {
+  if (newest(a) !== newest(b)) return newest(a) < newest(b) ? -1 : 1;
+  return a.name < b.name ? -1 : 1;
+}
+
 class Scan {
   readonly #disk: Disk;
   readonly #options: ScanOptions;
@@ -151,17 +160,13 @@ class Scan {
       }
       this.#due(this.#now.monotonic_ms + this.#options.min_age_ms);
     }
-    const time = ({ stat }: RipeFile): bigint =>
-      stat.mtime_ns > stat.ctime_ns ? stat.mtime_ns : stat.ctime_ns;
-    const order = (a: RipeFile, b: RipeFile): number =>
-      time(a) < time(b) ? -1 : time(a) > time(b) ? 1 : a.name < b.name ? -1 : 1;
     return {
       state: {
         seen: this.#seen,
         warned: this.#standing,
         cursor: candidates.later > 0 ? (candidates.now.at(-1) ?? null) : null,
       },
-      ripe: this.#ripe.sort(order),
+      ripe: this.#ripe.sort(byAge),
       waiting: this.#waiting,
       not_looked_at: candidates.later,
       next_due_ms: this.#next_due_ms,

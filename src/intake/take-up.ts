@@ -1,8 +1,14 @@
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { ensureDirSynced, removeTree } from "../core/disk.ts";
 import { sha256Hex } from "../core/json.ts";
 import { detailJson } from "./detail.ts";
-import { dropRecord, readRecord, settleRecord, writeRecord } from "./journal.ts";
+import {
+  dropRecord,
+  readRecord,
+  settleRecord,
+  writeRecord,
+  type JournalRecord,
+} from "./journal.ts";
 import type { SubmissionPlan } from "./parse-protocol.ts";
 import { rejectFile } from "./placing.ts";
 import type { IntakeWorld } from "./ports.ts";
@@ -130,19 +136,19 @@ async function parse(
   const id = world.new_id();
   const created_ms = clock.now_ms();
   const strikes = read.strikes + 1;
+  const begun = (count: number): JournalRecord => ({
+    schema_version: 1,
+    sha256,
+    name: file.name,
+    at_ms: created_ms,
+    strikes: count,
+    storing: null,
+  });
   const outcome = await world.parser.parse(
     { schema_version: 1, id, path: file.path, bytes_base64: bytes.toString("base64"), created_ms },
     {
       signal,
-      beforeText: () =>
-        writeRecord(disk, paths, {
-          schema_version: 1,
-          sha256,
-          name: basename(file.path),
-          at_ms: created_ms,
-          strikes,
-          storing: null,
-        }),
+      beforeText: () => writeRecord(disk, paths, begun(strikes)),
     },
   );
   switch (outcome.kind) {
@@ -157,8 +163,12 @@ async function parse(
     case "unavailable":
       return { kind: "trouble", message: outcome.message };
     case "stopped":
-      dropRecord(disk, paths, sha256);
+      // An orderly stop says nothing about the text.
+      if (read.strikes === 0) dropRecord(disk, paths, sha256);
+      else writeRecord(disk, paths, begun(read.strikes));
       return { kind: "stopped" };
+    default:
+      return outcome satisfies never;
   }
 }
 

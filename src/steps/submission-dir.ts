@@ -77,14 +77,19 @@ export interface SubmissionPlan {
   warnings: string[];
 }
 
-type PlanOptions = OpenOptions & { path: string; taken: TakenUp; id: string };
+type PlanOptions = Omit<OpenOptions, "clock"> & {
+  path: string;
+  taken: TakenUp;
+  id: string;
+  created_ms: number;
+};
 
-function newRecord({ path, taken, id, context, clock }: PlanOptions): SubmissionRecord {
+function newRecord({ path, taken, id, context, created_ms }: PlanOptions): SubmissionRecord {
   const copy = `source${extname(path).toLowerCase() === ".json" ? ".json" : ".yaml"}`;
   return {
     schema_version: 1,
     id,
-    created: isoTime(clock.now_ms()),
+    created: isoTime(created_ms),
     source: { path: resolve(path), sha256: taken.sha256, copy },
     runner_override: context.runner_override ?? null,
     inputs: taken.inputs,
@@ -94,16 +99,16 @@ function newRecord({ path, taken, id, context, clock }: PlanOptions): Submission
 function planOf(options: PlanOptions, record: SubmissionRecord): SubmissionPlan {
   const { path, taken, id } = options;
   const name = slug(basename(path, extname(path)));
-  const { bundleOf } = submissionDir("", record, taken);
+  const submission = submissionDir("", record, taken);
   return {
-    directory: `${fileTime(Date.parse(record.created))}-${id}-${name}`,
+    directory: `${fileTime(options.created_ms)}-${id}-${name}`,
     files: [
       { path: record.source.copy, bytes: taken.bytes },
       ...[...taken.contents].map(([copy, bytes]) => ({ path: copy, bytes })),
       { path: "submission.json", bytes: Buffer.from(prettyJson(record)) },
     ],
     source: record.source.copy,
-    jobs: taken.file.entries.map((entry) => ({ entry, bundle: bundleOf(entry) })),
+    jobs: taken.file.entries.map((entry) => ({ entry, bundle: submission.bundleOf(entry) })),
     warnings: taken.warnings,
   };
 }
@@ -114,7 +119,10 @@ export function planSubmission(options: PlanOptions): SubmissionPlan {
 }
 
 /** Makes the directory of a new submission from what was taken up. */
-export function createSubmission(options: PlanOptions & { runs_dir: string }): SubmissionDir {
+export function createSubmission(
+  given: Omit<PlanOptions, "created_ms"> & { runs_dir: string; clock: Clock },
+): SubmissionDir {
+  const options = { ...given, created_ms: given.clock.now_ms() };
   const record = newRecord(options);
   const plan = planOf(options, record);
   const directory = join(options.runs_dir, plan.directory);
