@@ -4,6 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 /** The variable that marks every process of a tree, also those that left its process group. */
 export const TREE_VARIABLE = "TOUCHSTONED_TREE";
 
+/** A number that no process has. */
+export const NO_PROCESS = -1;
+
 /** What tells one process from a later one with the same number. */
 export interface ProcessIdentity {
   pid: number;

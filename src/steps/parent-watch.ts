@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { Clock } from "../core/clock.ts";
-import { TREE_VARIABLE, treeMembers } from "../core/process-table.ts";
+import { processIdentity, TREE_VARIABLE, treeMembers } from "../core/process-table.ts";
 import { stepSecretsSchema } from "./step-job.ts";
 
 /** How long an orderly end may take once the parent is gone. */
@@ -25,16 +25,22 @@ function kill(pid: number): void {
 /** Ends this process and everything it started, at once. Nobody is left to tell. */
 function endOwnTree(): void {
   const token = process.env[TREE_VARIABLE]?.split(" ").at(-1);
-  const members = token === undefined ? [] : treeMembers(process.pid, token);
+  const root = { pid: process.pid, start_token: processIdentity(process.pid)?.start_token };
+  const members = token === undefined ? [] : treeMembers(root, token);
   for (const pid of members) kill(pid);
   kill(process.pid);
 }
 
 /**
  * Watches the pipe from the parent: it ends when the parent does, even by SIGKILL. Then the step
- * stops: orderly at first, and after a second and a half by SIGKILL, whole tree.
+ * stops: orderly at first, and after a second and a half by SIGKILL, whole tree. With `continue` it
+ * goes on alone once it has its secrets: a daemon comes back and looks after it.
  */
-export function watchParent(input: Readable, clock: Clock): ParentWatch {
+export function watchParent(
+  input: Readable,
+  clock: Clock,
+  when_orphaned: "end" | "continue" = "end",
+): ParentWatch {
   const gone = new AbortController();
   const lines = createInterface({ input });
   const secrets = new Promise<{ api_key: string | null }>((resolve) => {
@@ -49,7 +55,10 @@ export function watchParent(input: Readable, clock: Clock): ParentWatch {
     });
     lines.once("close", () => resolve({ api_key: null }));
   });
+  let armed = false;
+  lines.once("line", () => (armed = true));
   lines.once("close", () => {
+    if (armed && when_orphaned === "continue") return;
     gone.abort("parent gone");
     void clock.sleep(ORDERLY_MS).then(endOwnTree);
   });
