@@ -43,6 +43,7 @@ export {
   type Attempt,
   type EntryResult,
   type EntrySummary,
+  type JobNote,
   type ResetRecord,
   type SettleRecord,
   type StepRecord,

@@ -14,7 +14,8 @@ export {
 } from "./lock.ts";
 export type { LockHolder, LockProcess } from "./lock-holder.ts";
 export { resolveLockPath, type LockPlace } from "./lock-path.ts";
-export { findStation, openStation, type FindOptions, type Station } from "./open.ts";
+export { findStation, type FindOptions } from "./locate.ts";
+export { openStation, type Station } from "./open.ts";
 export { settingRows, type Origin, type SettingRow } from "./origin.ts";
 export { userPaths, type Env } from "./paths.ts";
 export { resolveRunner, type ResolvedRunner } from "./runners.ts";

@@ -19,7 +19,7 @@ import {
 } from "./config-file.ts";
 import { configError } from "../core/errors.ts";
 import { askingUser, chainFault, readGuarded, realpathIfThere } from "./guarded.ts";
-import { machineConfigPath, userPaths, type Env } from "./paths.ts";
+import { machineConfigPath, POLICY_NAME, userPaths, type Env } from "./paths.ts";
 import {
   machineSchema,
   policySchema,
@@ -28,7 +28,6 @@ import {
   type Policy,
 } from "./schemas.ts";
 
-export const POLICY_NAME = "touchstoned.yaml";
 const MAX_CONFIG_BYTES = 256 * 1024;
 
 /** What holds in one station: its policy, within what machine.yaml allows. */

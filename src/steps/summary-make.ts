@@ -34,6 +34,7 @@ function newRow(submission: SubmissionDir, entry: QueueEntry): EntrySummary {
     advice: null,
     warnings: [],
     result: null,
+    job: null,
   };
 }
 

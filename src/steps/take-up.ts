@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { errorMessage, inputError, systemErrorCode, TouchstonedError } from "../core/errors.ts";
-import { slug } from "../core/ids.ts";
+import { slug } from "../core/text.ts";
 import { sha256Hex } from "../core/json.ts";
 import {
   decodeQueueFile,

@@ -1,3 +1,4 @@
+export { setAside } from "./sqlite/set-aside.ts";
 export { openSqliteStore, type OpenedStore, type SqliteOptions } from "./sqlite/open.ts";
 export {
   OWNER_SILENCE_MS,

@@ -7,6 +7,7 @@ import type { Store } from "../store.ts";
 import { SqliteStore } from "./adapter.ts";
 import { Database } from "./database.ts";
 import { migrate } from "./migrations.ts";
+import { loadSqlite } from "./load.ts";
 import { setAside } from "./set-aside.ts";
 import { isUnreadable, named, notPermitted, unreadable } from "./trouble.ts";
 
@@ -42,17 +43,6 @@ PRAGMA checkpoint_fullfsync = ON;
 PRAGMA foreign_keys = ON;
 PRAGMA trusted_schema = OFF;
 `;
-
-/** Node 22 warns that its SQLite is experimental; what we use of it is covered by our own tests. */
-async function loadSqlite() {
-  const emit = process.emitWarning.bind(process);
-  process.emitWarning = () => {};
-  try {
-    return await import("node:sqlite");
-  } finally {
-    process.emitWarning = emit;
-  }
-}
 
 type Found = "nothing" | "file" | "directory";
 

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../core/json.ts";
-import { JOB_STATES, type Job, type JobState } from "../../queue/index.ts";
+import { JOB_STATES, type Job, type JobState } from "../../queue/light.ts";
 import type {
   Able,
   Blocked,

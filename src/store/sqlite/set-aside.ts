@@ -17,8 +17,8 @@ function isThere(path: string): boolean {
   }
 }
 
-function freeName(path: string, now_ms: number): string {
-  const base = `${path}.unreadable-${fileTime(now_ms)}`;
+function freeName(path: string, now_ms: number, label: string): string {
+  const base = `${path}.${label}-${fileTime(now_ms)}`;
   let name = base;
   for (let n = 2; isThere(name) || COMPANIONS.some((tail) => isThere(name + tail)); n += 1) {
     name = `${base}-${n}`;
@@ -27,11 +27,15 @@ function freeName(path: string, now_ms: number): string {
 }
 
 /**
- * Moves what is at `path`, and its companions, to `<path>.unreadable-<utc>`, which is never one that
+ * Moves what is at `path`, and its companions, to `<path>.<label>-<utc>`, which is never one that
  * is there. The caller holds the station's lock, so nobody else opens or moves it meanwhile.
  */
-export function setAside(path: string, now_ms: number): string {
-  const name = freeName(path, now_ms);
+export function setAside(
+  path: string,
+  now_ms: number,
+  label: "unreadable" | "replaced" = "unreadable",
+): string {
+  const name = freeName(path, now_ms, label);
   // Companions first: were we to die in between, a new store would take an old log for its own.
   for (const tail of COMPANIONS) {
     if (isThere(path + tail)) renameSync(path + tail, name + tail);

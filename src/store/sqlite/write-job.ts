@@ -7,7 +7,7 @@ import {
   type Job,
   type JobEvent,
   type Refusal,
-} from "../../queue/index.ts";
+} from "../../queue/light.ts";
 import type { JobOutcome } from "../store.ts";
 import type { Database, Values } from "./database.ts";
 import { readJob } from "./rows.ts";
