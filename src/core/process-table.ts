@@ -94,6 +94,21 @@ function hasToken(pid: number, token: string): boolean {
   }
 }
 
+/** The innermost mark that `pid` carries; undefined where it has none, or is another user's. */
+export function treeToken(pid: number): string | undefined {
+  if (!linux) return undefined;
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    const mark = environment.find((row) => row.startsWith(`${TREE_VARIABLE}=`));
+    return mark
+      ?.slice(TREE_VARIABLE.length + 1)
+      .split(" ")
+      .at(-1);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The living processes of a tree: its process group, all descendants of its root, and everything
  * that carries the tree's token in its environment (a child that called setsid and lost its parent

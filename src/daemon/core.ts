@@ -52,12 +52,12 @@ export type Event =
   | { kind: "checked"; due_at_ms: number | null; disk_low: string | null }
   | { kind: "locked" }
   | { kind: "lock_refused"; holder: string }
-  | { kind: "claimed"; job_id: string | null }
+  | { kind: "claimed"; found: boolean }
   | { kind: "woke" }
   /** Beside: a stop was asked for, once or once more. */
   | { kind: "stop" }
-  /** Beside: a job runs that was not claimed now, because its step outlived an earlier daemon. */
-  | { kind: "adopted"; job_id: string }
+  /** Beside: a job runs from now on, claimed or taken over from an earlier daemon. */
+  | { kind: "began"; job_id: string }
   /** Beside. */
   | { kind: "job_ended" };
 
@@ -139,7 +139,7 @@ export function step(state: State, event: Event, now: Now): Next {
       const stop = stopMore(state.stop);
       return { state: { ...state, stop, phase: "stopping" }, effect: null };
     }
-    case "adopted":
+    case "began":
       return { state: { ...state, running: event.job_id, phase: "running" }, effect: null };
     case "job_ended": {
       const next = { ...state, running: null };
@@ -164,7 +164,6 @@ export function step(state: State, event: Event, now: Now): Next {
     case "locked":
       return { state: { ...state, lock_held: null, lock_refusals: 0 }, effect: { kind: "claim" } };
     case "claimed":
-      if (event.job_id === null) return wait(state, now, RETRY_MS);
-      return wait({ ...state, running: event.job_id }, now);
+      return wait(state, now, event.found ? 0 : RETRY_MS);
   }
 }

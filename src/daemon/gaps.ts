@@ -38,7 +38,11 @@ export function findGap(before: Clocks, after: Clocks, wait_ms: number): Gap | n
     return { kind: "slept", ms: slept_ms, text: `slept about ${about(slept_ms)}` };
   }
   if (ahead_ms < -GAP_MS) {
-    return { kind: "clock_back", ms: -ahead_ms, text: `clock set back by about ${about(-ahead_ms)}` };
+    return {
+      kind: "clock_back",
+      ms: -ahead_ms,
+      text: `clock set back by about ${about(-ahead_ms)}`,
+    };
   }
   if (ahead_ms > GAP_MS) {
     const time = about(ahead_ms);

@@ -68,10 +68,7 @@ export async function beatOnce(options: Omit<HeartbeatOptions, "signal">): Promi
     if (!outcome.ok) {
       // Somebody gave us up; a job that we may still run is fenced, and its result will be refused.
       log.warn({ owner: owner.id }, `not registered any more: ${outcome.reason}`);
-      await store.register(
-        { id: owner.id, host: owner.host, ...owner.identity },
-        clock.now_ms(),
-      );
+      await store.register({ id: owner.id, host: owner.host, ...owner.identity }, clock.now_ms());
     }
     const report = await store.reap(clock.now_ms(), ownerProof(owner.host));
     if (report.owners.length === 0) return;

@@ -304,6 +304,10 @@ class EntryRun {
     if (adopted !== undefined) {
       const status = await this.#adopt(adopted);
       if (status !== null) return status;
+      // What is left needs the model lock, which the orphan had and we have not.
+      const { eval_status, judge_status } = this.#row();
+      const judged = this.#entry.judge_config === null || judge_status === "ok";
+      return eval_status === "ok" && judged ? "ok" : "interrupted";
     }
     const row = this.#row();
     let fresh = false;
@@ -349,7 +353,7 @@ class EntryRun {
     this.#attempt.interrupted ||= status === "interrupted";
     this.#save((row) => {
       [row.status, row.step, row.since] = [status, null, null];
-      if (status === "interrupted") row.error ??= "stopped by the user";
+      if (status === "interrupted") row.error ??= "stopped before its end";
     });
     this.#context.emit({ type: "entry_end", entry: this.#row() });
     if (status === "ok" || status === "interrupted") return { status, failure: null };

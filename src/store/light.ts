@@ -9,7 +9,11 @@ export type { Blocked } from "./store.ts";
 export interface StoreFigures {
   counts: Record<JobState, number>;
   blocked: Blocked;
+  /** Names of the inbox's files that were taken up and not put away yet. */
+  in_inbox: string[];
 }
+
+const UNPLACED = "SELECT file_name FROM submissions WHERE placed_at_ms IS NULL";
 
 /**
  * Looks into the store without changing or making anything. Undefined where there is none; throws
@@ -23,7 +27,12 @@ export async function readFigures(
   const db = await statusDatabase(path);
   if (db === undefined) return undefined;
   try {
-    return { counts: readCounts(db), blocked: readBlocked(db, now_ms, can) };
+    const rows = db.all<{ file_name: string }>(UNPLACED);
+    return {
+      counts: readCounts(db),
+      blocked: readBlocked(db, now_ms, can),
+      in_inbox: rows.map(({ file_name }) => file_name),
+    };
   } finally {
     db.close();
   }
