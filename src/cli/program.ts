@@ -3,6 +3,7 @@ import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
+import { declareDaemon } from "./declare/daemon.ts";
 import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
@@ -28,6 +29,7 @@ export type Declare = (program: Command, act: Act) => void;
 const DECLARATIONS: readonly Declare[] = [
   declareInit,
   declareConfig,
+  declareDaemon,
   declareQueue,
   declareEval,
   declareJudge,

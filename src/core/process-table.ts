@@ -94,18 +94,13 @@ function hasToken(pid: number, token: string): boolean {
   }
 }
 
-/** The innermost mark that `pid` carries; undefined where it has none, or is another user's. */
-export function treeToken(pid: number): string | undefined {
-  if (!linux) return undefined;
+/** Program and arguments of `pid`; empty where it has ended, and on other systems than Linux. */
+export function commandLine(pid: number): string[] {
+  if (!linux) return [];
   try {
-    const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
-    const mark = environment.find((row) => row.startsWith(`${TREE_VARIABLE}=`));
-    return mark
-      ?.slice(TREE_VARIABLE.length + 1)
-      .split(" ")
-      .at(-1);
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
   } catch {
-    return undefined;
+    return [];
   }
 }
 

@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { sha256Hex } from "../core/json.ts";
-import { treeToken } from "../core/process-table.ts";
+import { commandLine } from "../core/process-table.ts";
 import { detailOf } from "../intake/index.ts";
 import { lockStatus } from "../station/index.ts";
 import { readRecord, type Rooms } from "../steps/index.ts";
 import type { Store, Submission, Violation } from "../store/index.ts";
 import { ownerProof } from "./owner.ts";
-import { hostname } from "node:os";
 
 export interface CheckStationOptions {
   store: Store;
@@ -113,14 +113,11 @@ async function checkRunning({ store, lock_path }: CheckStationOptions): Promise<
     const message = `${local.length} jobs run at once: ${local.map(({ id }) => id).join(", ")}`;
     found.push({ rule: "one_at_a_time", subject: null, message });
   }
-  const trees = new Map<string, number[]>();
-  for (const { pid } of (await lockStatus(lock_path)).processes) {
-    const token = treeToken(pid);
-    if (token !== undefined) trees.set(token, [...(trees.get(token) ?? []), pid]);
-  }
-  if (trees.size > 1) {
-    const pids = [...trees.values()].flat().join(", ");
-    const message = `${trees.size} step trees live under the model lock: pids ${pids}`;
+  const { processes } = await lockStatus(lock_path);
+  const steps = processes.filter(({ pid }) => commandLine(pid).includes("_step"));
+  if (steps.length > 1) {
+    const pids = steps.map(({ pid }) => pid).join(", ");
+    const message = `${steps.length} steps live under the model lock: pids ${pids}`;
     found.push({ rule: "one_step_tree", subject: null, message });
   }
   return found;
