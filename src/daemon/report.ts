@@ -97,8 +97,16 @@ export class Report {
     const { id, submission_id, index, bundle_dir, entry } = job;
     const since = isoTime(this.#options.clock.now_ms());
     this.#running = {
-      ...{ job_id: id, submission_id, index, model_id: entry.model.id, bundle_dir, since },
-      ...{ step: null, step_since: null, progress: null, left_s: null },
+      job_id: id,
+      submission_id,
+      index,
+      model_id: entry.model.id,
+      bundle_dir,
+      since,
+      step: null,
+      step_since: null,
+      progress: null,
+      left_s: null,
     };
     this.say(`job ${id} (entry ${index + 1}, ${entry.model.id}) begins`);
     this.#write();

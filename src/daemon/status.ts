@@ -128,7 +128,8 @@ export async function readStatus({
   const min_age_ms = live?.inbox.min_age_ms ?? null;
   const blocked = figures?.blocked ?? null;
   return {
-    ...{ root, state_dir },
+    root,
+    state_dir,
     daemon: {
       running: live !== null,
       pid: live?.process.pid ?? null,

@@ -125,7 +125,7 @@ test("the first SIGTERM lets the step end, the second ends it; no attempt is cou
   const station = await DaemonStation.make();
   station.gate.shut();
   const first = await station.daemon();
-  station.drop("night.json", [{ judge_config: null }]);
+  station.drop("night.json");
   await inEval(station);
   first.child.kill("SIGTERM");
   await waitFor("the stop", async () => (await station.status()).daemon.stopping);
