@@ -39,6 +39,7 @@ const command = fc.oneof(
     }),
   },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("pass" as const) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("two passes" as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("end jobs" as const) }) },
   {
     weight: 2,
@@ -163,6 +164,11 @@ class Play {
       case "pass":
         await this.pass();
         break;
+      case "two passes":
+        await this.pass();
+        clock.advance(MIN_AGE_MS);
+        await this.pass();
+        break;
       case "end jobs":
         for (const { id } of await store.submissions({ open: true })) await this.world.endJobs(id);
         await (await this.inbox()).finishEnded();
@@ -217,7 +223,7 @@ describe("the inbox against a model of it", { timeout: 120_000 }, () => {
   it("takes up what rests, once, and nothing that was not at rest", async () => {
     let taken = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(command, { maxLength: 50 }), async (commands) => {
+      fc.asyncProperty(fc.array(command, { maxLength: 50, size: "max" }), async (commands) => {
         const play = new Play();
         for (const one of commands) await play.play(one);
         await play.rest();

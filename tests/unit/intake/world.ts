@@ -112,7 +112,10 @@ export class World {
   }
 
   /** Ends all jobs of a submission. */
-  async endJobs(submission_id: string, how: "complete" | "cancel" = "complete"): Promise<void> {
+  async endJobs(
+    submission_id: string,
+    how: "complete" | "fail" | "cancel" = "complete",
+  ): Promise<void> {
     const { store, clock } = this;
     const now_ms = clock.now_ms();
     if (how === "cancel") {
@@ -125,7 +128,8 @@ export class World {
       const job = await store.claim("box", now_ms, { runners: ["local"] });
       if (job === undefined) return;
       await store.start(job.id, job.fence, now_ms);
-      await store.complete(job.id, job.fence, now_ms, {});
+      if (how === "complete") await store.complete(job.id, job.fence, now_ms, {});
+      else await store.fail(job.id, job.fence, now_ms, { kind: "incurable", message: "no", step: null });
     }
   }
 }
