@@ -229,7 +229,7 @@ describe("the inbox against a model of it", { timeout: 120_000 }, () => {
         await play.rest();
         taken += (await play.world.store.submissions()).length;
       }),
-      { numRuns: 600, verbose: 1 },
+      { numRuns: 600 },
     );
     expect(taken).toBeGreaterThan(600);
   });

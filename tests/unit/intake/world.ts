@@ -129,7 +129,12 @@ export class World {
       if (job === undefined) return;
       await store.start(job.id, job.fence, now_ms);
       if (how === "complete") await store.complete(job.id, job.fence, now_ms, {});
-      else await store.fail(job.id, job.fence, now_ms, { kind: "incurable", message: "no", step: null });
+      else
+        await store.fail(job.id, job.fence, now_ms, {
+          kind: "incurable",
+          message: "no",
+          step: null,
+        });
     }
   }
 }
