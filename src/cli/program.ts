@@ -2,6 +2,15 @@ import { Command, CommanderError } from "commander";
 import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
+import { declareConfig } from "./declare/config.ts";
+import { declareEval } from "./declare/eval.ts";
+import { declareInit } from "./declare/init.ts";
+import { declareJudge } from "./declare/judge.ts";
+import { declareLock } from "./declare/lock.ts";
+import { declareQueue } from "./declare/queue.ts";
+import { declareRunner } from "./declare/runner.ts";
+import { declareSampler } from "./declare/sampler.ts";
+import { declareStep } from "./declare/step.ts";
 
 /**
  * Ties a declared command to its module, which is loaded only when the command is really run:
@@ -15,7 +24,17 @@ export type Act = <Options>(
 export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
-const DECLARATIONS: readonly Declare[] = [];
+const DECLARATIONS: readonly Declare[] = [
+  declareInit,
+  declareConfig,
+  declareQueue,
+  declareEval,
+  declareJudge,
+  declareRunner,
+  declareLock,
+  declareSampler,
+  declareStep,
+];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(

@@ -144,10 +144,18 @@ export class JsonLinesWriter {
     try {
       writeAll(this.#fd, bytes);
     } catch (error) {
-      this.#cutTo(this.#size);
+      this.#takeBack();
       throw error;
     }
     this.#size += bytes.length;
+  }
+
+  #takeBack(): void {
+    try {
+      this.#cutTo(this.#size);
+    } catch {
+      // What cannot be cut either is no regular file; the first error is the one that tells.
+    }
   }
 
   /** Makes what was appended survive a loss of power. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { commandAllowed, splitCommand } from "./command-line.ts";
 
 /**
  * Settings that touchstoned.yaml (`defaults`), a queue file (`defaults`) and each of its entries
@@ -30,7 +31,11 @@ const idleTimeoutFields = {
   judge: duration.describe("Longest silence of the judge step, seconds"),
 };
 
-const cooldown = z.number().min(0).max(MAX_SECONDS).describe("Pause after an entry, seconds");
+const cooldown = z
+  .number()
+  .min(0)
+  .max(MAX_SECONDS)
+  .describe("Pause after settling, before the load, seconds");
 const runner = z.string().trim().min(1).describe("Name of a runner of machine.yaml");
 const resetCommand = z
   .string()
@@ -170,4 +175,13 @@ export function mergeJobSettings(
     }
   }
   return jobSettingsSchema.parse(layers.reduce<Tree>(mergeTrees, base));
+}
+
+/** Ways to unload that come with the runners; MODEL stands for one word. Always allowed. */
+export const RUNNER_RESET_COMMANDS: readonly string[] = ["lms unload --all", "ollama stop MODEL"];
+
+/** True where `command` is one of `allowed`; the empty command (none) always is. */
+export function resetCommandAllowed(command: string, allowed: readonly string[]): boolean {
+  const split = splitCommand(command);
+  return split.ok && (split.words.length === 0 || commandAllowed(split.words, allowed));
 }

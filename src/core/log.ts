@@ -7,10 +7,10 @@ export type Log = Logger;
  * crash is there. Nothing secret is logged: callers pass names, never keys or prompt texts.
  */
 export function fileLog(path: string): Log {
-  return pino(
-    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: path, sync: true, mkdir: true, append: true }),
-  );
+  const destination = pino.destination({ dest: path, sync: true, mkdir: true, append: true });
+  // A full disk costs the diary a line; without a listener it would cost the whole process.
+  destination.on("error", () => undefined);
+  return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
 export function silentLog(): Log {

@@ -7,6 +7,7 @@ export function markdownCell(value: string | number | null | undefined): string 
     .replaceAll(/\s+/g, " ")
     .replaceAll("\\", "\\\\")
     .replaceAll("|", "\\|")
+    .replaceAll("[", "\\[")
     .replaceAll("<", "&lt;")
     .replaceAll("`", "\\`")
     .trim();

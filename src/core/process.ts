@@ -2,7 +2,7 @@ import { spawn, type StdioOptions } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { execa } from "execa";
 import type { Clock } from "./clock.ts";
-import { errorMessage } from "./errors.ts";
+import { errorMessage, systemErrorCode } from "./errors.ts";
 import { TREE_VARIABLE, processIdentity, treeMembers } from "./process-table.ts";
 
 export interface CommandResult {
@@ -20,6 +20,8 @@ export interface CommandOptions {
   timeout_s: number;
   cwd?: string;
   env?: Record<string, string>;
+  /** False: the child gets `env` and nothing of our own environment. */
+  inherit_env?: boolean;
   input?: string;
   /** Descriptors that the child gets from number 3 on. */
   descriptors?: readonly number[];
@@ -62,6 +64,7 @@ export async function runCommand(
     ),
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.env === undefined ? {} : { env: options.env }),
+    extendEnv: options.inherit_env ?? true,
     ...(options.input === undefined ? {} : { input: options.input }),
     ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
   });
@@ -96,6 +99,46 @@ export interface TreeExit {
   signal: string | null;
   /** Why it could not be started at all (no such program ...), else null. */
   spawn_error: string | null;
+}
+
+/**
+ * Runs a person's own command in our place: our terminal, our process group (Ctrl-C reaches it by
+ * itself), our environment and more. `signal` is passed on, by its reason's name, except an
+ * interrupt from a terminal, which the command has got already. Never rejects.
+ */
+export async function runAttached(
+  file: string,
+  args: readonly string[],
+  options: {
+    env: Record<string, string>;
+    descriptors: readonly number[];
+    signal: AbortSignal;
+    terminal: boolean;
+  },
+): Promise<TreeExit & { spawn_error_code: string | null }> {
+  const child = execa(file, args, {
+    cleanup: false,
+    reject: false,
+    buffer: false,
+    stdio: ["inherit", "inherit", "inherit", ...options.descriptors] as never,
+    env: options.env,
+  });
+  const pass = (): void => {
+    const name: unknown = options.signal.reason;
+    if (name === "SIGINT" && options.terminal) return;
+    child.kill(name === "SIGINT" || name === "SIGHUP" ? name : "SIGTERM");
+  };
+  if (options.signal.aborted) pass();
+  options.signal.addEventListener("abort", pass, { once: true });
+  const result = await child;
+  options.signal.removeEventListener("abort", pass);
+  const started = child.pid !== undefined;
+  return {
+    exit_code: result.exitCode ?? null,
+    signal: result.signal ?? null,
+    spawn_error: started ? null : errorMessage(result.cause ?? result),
+    spawn_error_code: started ? null : (systemErrorCode(result.cause) ?? null),
+  };
 }
 
 /** A child process with everything it starts. */

@@ -19,6 +19,8 @@ export function appendToList(text: string, file: string, key: string, value: str
   if (isSeq(list)) {
     const known: unknown[] = list.toJSON();
     if (known.includes(value)) return text;
+    // `[]` was a place to begin; entries of a line each are easier to read and to comment out.
+    if (list.items.length === 0) list.flow = false;
     list.add(document.createNode(value));
   } else if (document.get(key) == null) {
     document.set(key, document.createNode([value]));

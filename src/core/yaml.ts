@@ -2,6 +2,7 @@ import leven from "leven";
 import { LineCounter, isMap, isScalar, parseDocument, visit, type Document, type Node } from "yaml";
 import { z } from "zod";
 import { inputError, type TouchstonedError } from "./errors.ts";
+import { printable } from "./text.ts";
 import { nestingBound } from "./yaml-depth.ts";
 
 /** Deeper nesting than this is refused before the parser sees it: it can abort the whole process. */
@@ -58,7 +59,7 @@ function refuseDuplicateKeys(document: Document, counter: LineCounter, file: str
         if (seen.has(name)) {
           const place = formatPlace(file, placeOf(counter, key.range?.[0]));
           throw inputError(
-            `${place}: the key "${name}" is there twice`,
+            `${place}: the key "${printable(name)}" is there twice`,
             "Keep one of the two: which of them counts is not defined.",
             "duplicate_key",
           );
@@ -108,7 +109,7 @@ export function parseText(text: string, file: string): ParsedText {
   if (problem !== undefined) {
     const position = placeOf(counter, problem.pos[0]);
     throw inputError(
-      `${formatPlace(file, position)}: not valid YAML: ${problem.message}`,
+      `${formatPlace(file, position)}: not valid YAML: ${printable(problem.message)}`,
       "Check the indentation and quotes around that place.",
       "bad_yaml",
     );
@@ -182,7 +183,7 @@ function findingsOf(issue: z.core.$ZodIssue, schema: z.ZodType, parsed: ParsedTe
     return issue.keys.map((key) => {
       const nearest = nearestKey(key, known);
       return {
-        message: `unknown key "${key}"`,
+        message: `unknown key "${printable(key)}"`,
         path: issue.path.join("."),
         position: parsed.position([...issue.path, key], "key"),
         hint:

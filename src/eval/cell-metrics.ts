@@ -1,4 +1,4 @@
-import type { GenerateResult } from "../runners/index.ts";
+import type { GenerateResult, GenerateUsage } from "../runners/index.ts";
 
 /** What is computed from one request alone. Seconds and tokens a second; null = not known. */
 export interface CellMetrics {
@@ -41,11 +41,19 @@ function reasoningTokens(result: GenerateResult): number | null {
   return Math.round((result.usage.completion_tokens * result.reasoning_text.length) / characters);
 }
 
+/** Prompt tokens that were processed; null where not told or mostly taken from a cache. */
+function processedTokens({ prompt_tokens, cached_tokens }: GenerateUsage): number | null {
+  if (prompt_tokens === null) return null;
+  const processed = prompt_tokens - (cached_tokens ?? 0);
+  return processed * 2 < prompt_tokens ? null : processed;
+}
+
 /**
  * - `ttft_s`: sending to the first visible content. Thinking does not stop it.
  * - `e2e_s`: sending to the end of the stream.
  * - `prefill_tps`: (prompt tokens - cached tokens, where told) / time to the first generated token of
- *   either kind. Tokens out of a cache were not processed and would inflate it.
+ *   either kind. Tokens out of a cache were not processed and would inflate it; where they are more
+ *   than half, what is left is mostly the fixed cost of a request, and there is no rate.
  * - `decode_tps`: (answer tokens - 1) / (`e2e_s` - `ttft_s`). The window starts when the first token is
  *   there already, so that token is not counted. Answer tokens are the completion's less those of
  *   the thinking part, which has a rate of its own with the same formula.
@@ -56,13 +64,14 @@ export function cellMetrics(result: GenerateResult): CellMetrics {
   const thought = timing.first_reasoning_s !== null;
   const answerTokens = difference(usage.completion_tokens, thinking);
   const reasoning_duration_s = difference(timing.last_reasoning_s, timing.first_reasoning_s);
-  const processed =
-    usage.prompt_tokens === null ? null : usage.prompt_tokens - (usage.cached_tokens ?? 0);
   return {
     ttft_s: timing.first_content_s,
     // A request that was never made took no time, which is not a time of zero.
     e2e_s: timing.e2e_s > 0 ? timing.e2e_s : null,
-    prefill_tps: rate(processed, firstOf(timing.first_content_s, timing.first_reasoning_s)),
+    prefill_tps: rate(
+      processedTokens(usage),
+      firstOf(timing.first_content_s, timing.first_reasoning_s),
+    ),
     decode_tps: rate(difference(answerTokens, 1), difference(timing.e2e_s, timing.first_content_s)),
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,

@@ -18,7 +18,7 @@ export function checkFaults(check: PackCheck): string | null {
   }
 }
 
-export function checkKind(check: PackCheck): string {
+function checkKind(check: PackCheck): string {
   if ("contains" in check) return "contains";
   if ("regex" in check) return "regex";
   if ("json_schema" in check) return "json_schema";
@@ -32,7 +32,7 @@ export function countWords(text: string): number {
 }
 
 /** The JSON value an answer consists of, bare or in its first ``` fence; undefined for none. */
-function answeredJson(text: string): { value: unknown } | undefined {
+export function answeredJson(text: string): { value: unknown } | undefined {
   const fence = /^ {0,3}(?:```|~~~)[^\n]*\n([\s\S]*?)^ {0,3}(?:```|~~~)/m.exec(text)?.[1];
   for (const candidate of [text, fence]) {
     if (candidate === undefined) continue;

@@ -1,60 +1,17 @@
-import { statfsSync } from "node:fs";
-import type { Clock } from "../core/clock.ts";
-import {
-  errorMessage,
-  EXIT,
-  inputError,
-  systemErrorCode,
-  TouchstonedError,
-} from "../core/errors.ts";
-import { ensureDir } from "../core/files.ts";
-import type { UlidSource } from "../core/ids.ts";
-import type { ModelSpec } from "../core/model-spec.ts";
-import type { Runner, RunnerStatus } from "../runners/index.ts";
-import { unmarkBundle } from "./bundle.ts";
-import { bundlePaths } from "./bundle-paths.ts";
+import { errorMessage, EXIT, systemErrorCode, TouchstonedError } from "../core/errors.ts";
+import type { RunnerStatus } from "../runners/index.ts";
+import { bundleState } from "./bundle.ts";
 import type { RowBase } from "./cell.ts";
 import { runCells, type CellsOutcome, type EvalProgress } from "./cells-phase.ts";
-import { defaultEvalConfig, type EvalConfig } from "./config.ts";
 import { beginSampling, endSampling, type RunContext } from "./context.ts";
-import type { EvalProbes, RunningSampler } from "./eval-probes.ts";
-import { EventLog } from "./events.ts";
+import type { RunningSampler } from "./eval-probes.ts";
 import { countCells, writeBundleFile, writeDerived, type CellCounts } from "./finalise.ts";
 import { runLoadPhase } from "./load-phase.ts";
 import { readLoad, type LoadRecord } from "./load-record.ts";
-import {
-  makeManifest,
-  readManifest,
-  requireSameManifest,
-  servedModel,
-  writeManifest,
-  type Manifest,
-} from "./manifest.ts";
-import { matrix } from "./matrix.ts";
-import type { LoadedPack } from "./pack-file.ts";
-import { realProbes } from "./real-probes.ts";
-import { readResponses } from "./responses.ts";
-
-export interface EvalOptions {
-  bundle_dir: string;
-  model: ModelSpec;
-  pack: LoadedPack;
-  /** null = the defaults. */
-  config: EvalConfig | null;
-  runner: Runner;
-  /** `load` ends after the steady baseline, `cells` goes on from its `load.json`, `all` does both. */
-  phase: "load" | "cells" | "all";
-  /** Goes on with what is in `bundle_dir`; without it a bundle that has answers is refused. */
-  resume: boolean;
-  clock: Clock;
-  new_id: UlidSource;
-  signal: AbortSignal;
-  /** Refuses to start below this; 0 = does not look [500]. */
-  min_free_disk_mb?: number;
-  /** This machine, unless a test says otherwise. */
-  probes?: EvalProbes;
-  onProgress?: (progress: EvalProgress) => void;
-}
+import { servedModel } from "./manifest.ts";
+import { openRun, type EvalOptions } from "./open-run.ts";
+import { writeResult } from "./result-json.ts";
+import { writeScorecard } from "./scorecard.ts";
 
 export interface EvalOutcome {
   /**
@@ -72,101 +29,22 @@ export interface EvalOutcome {
   load: LoadRecord | null;
 }
 
-const MIN_FREE_DISK_MB = 500;
-
-function requireFreeDisk(dir: string, needed_mb: number): void {
-  if (needed_mb === 0) return;
-  const { bavail, bsize } = statfsSync(dir);
-  const free_mb = (bavail * bsize) / 1e6;
-  if (free_mb >= needed_mb) return;
-  throw new TouchstonedError({
-    code: "disk_full",
-    exitCode: EXIT.failed,
-    message: `${dir}: only ${Math.floor(free_mb)} MB free, ${needed_mb} MB are asked for`,
-    hint: "Make room, or lower limits.min_free_disk_mb in machine.yaml.",
-  });
-}
-
-/** Makes the manifest, or proves that the one that is there is of the same parts. */
-function openBundle(options: EvalOptions, now: Manifest): Manifest {
-  const { bundle_dir } = options;
-  const answers = readResponses(bundle_dir).length;
-  const old = readManifest(bundle_dir);
-  if (answers > 0 && !options.resume) {
-    throw inputError(
-      `${bundle_dir}: there are ${answers} answers already`,
-      "Go on with --resume, or take another directory.",
-      "bundle_exists",
-    );
-  }
-  if (old === undefined) {
-    if (answers > 0) {
-      throw inputError(
-        `${bundle_dir}: has answers but no manifest.json, so nothing says what gave them`,
-        "Start a new bundle.",
-        "no_manifest",
-      );
-    }
-    writeManifest(bundle_dir, now, options.pack);
-    return now;
-  }
-  requireSameManifest(bundle_dir, old, now);
-  return old;
-}
-
-async function openContext(
-  options: EvalOptions,
-): Promise<{ context: RunContext; status: RunnerStatus }> {
-  const { bundle_dir, model, pack, runner, clock } = options;
-  const config = options.config ?? defaultEvalConfig();
-  const probes = options.probes ?? realProbes(clock, options.new_id);
-  ensureDir(bundle_dir);
-  requireFreeDisk(bundle_dir, options.min_free_disk_mb ?? MIN_FREE_DISK_MB);
-  const status = await runner.status();
-  const parts = { model, pack, config, runner, status };
-  const now = makeManifest({
-    ...parts,
-    host: await probes.readHost(),
-    cells_total: matrix(model.id, pack.pack).length,
-    now_ms: clock.now_ms(),
-  });
-  const manifest = openBundle(options, now);
-  unmarkBundle(bundle_dir);
-  const paths = bundlePaths(bundle_dir);
-  const context: RunContext = {
-    bundle_dir,
-    paths,
-    model,
-    pack: pack.pack,
-    config,
-    runner,
-    probes,
-    manifest,
-    events: new EventLog(paths.events, clock),
-    clock,
-    new_id: options.new_id,
-    signal: options.signal,
-    invocation: options.new_id(),
-  };
-  return { context, status };
-}
-
 function rowBase(context: RunContext, status: RunnerStatus, load: LoadRecord | null): RowBase {
-  // A runner that holds its model all its life has the weights in every baseline: none means more.
-  const meaningful = load !== null && load.residency !== "fixed";
+  // A baseline that has the weights in it already would make a large model look small.
+  const clean = load !== null && load.weights_delta_mb !== null;
   return {
     quant: context.model.quant || (servedModel(status, context.model.id)?.quantization ?? ""),
     engine_version: status.version ?? "unknown",
-    baseline_used_mb: meaningful ? load.baseline_used_mb : null,
+    baseline_used_mb: clean ? load.baseline_used_mb : null,
   };
 }
 
-const UNREACHABLE = ["unreachable", "connect_timeout"];
+const UNREACHABLE = new Set<string | null>(["unreachable", "connect_timeout"]);
 
 /** A load that failed ends the run, but a model that is not served gets its rows, which say so. */
 function loadFailure(load: LoadRecord): Pick<EvalOutcome, "exit_code" | "error"> | null {
   if (load.outcome !== "failed") return null;
-  const there = !UNREACHABLE.includes(load.fault_class ?? "");
+  const there = !UNREACHABLE.has(load.fault_class);
   return {
     exit_code: there ? EXIT.failed : EXIT.unavailable,
     error: `the model could not be loaded: ${load.reason ?? "no reason"}`,
@@ -214,6 +92,8 @@ async function cellsPhase(
   const result = verdict(context, outcome, counts);
   if (outcome.breaker === null && !outcome.cancelled) {
     writeDerived(context, outcome);
+    writeResult(context.bundle_dir);
+    writeScorecard(context.bundle_dir);
     writeBundleFile(context, counts);
     context.events.emit({
       type: "run_done",
@@ -258,6 +138,20 @@ async function runPhases(
   return { ...(await cellsPhase(context, base, sampler, report)), load };
 }
 
+/** The outcome of a run that found everything done. */
+function wholeOutcome(bundle_dir: string): EvalOutcome {
+  const { cells_total, cells_ok, cells_failed } = bundleState(bundle_dir);
+  return {
+    exit_code: EXIT.done,
+    cells_total: cells_total ?? 0,
+    cells_ok: cells_ok ?? 0,
+    cells_failed: cells_failed ?? 0,
+    breaker: null,
+    error: null,
+    load: readLoad(bundle_dir),
+  };
+}
+
 /** What a full disk stops is said as such; anything else that was not foreseen goes on as it is. */
 function explained(error: unknown, bundle_dir: string): unknown {
   if (systemErrorCode(error) !== "ENOSPC" && systemErrorCode(error) !== "EDQUOT") return error;
@@ -276,7 +170,9 @@ function explained(error: unknown, bundle_dir: string): unknown {
  */
 export async function runEval(options: EvalOptions): Promise<EvalOutcome> {
   try {
-    const { context, status } = await openContext(options);
+    const opened = await openRun(options);
+    if (opened === null) return wholeOutcome(options.bundle_dir);
+    const { context, status } = opened;
     try {
       return await runPhases(options, context, status);
     } catch (error) {

@@ -1,7 +1,7 @@
 import { isoTime } from "../core/clock.ts";
 import { writeFileAtomic } from "../core/files.ts";
 import { prettyJson } from "../core/json.ts";
-import type { LoadedModels, LoadResult } from "../runners/index.ts";
+import type { FaultClass, LoadedModels, LoadResult } from "../runners/index.ts";
 import { beginSampling, endSampling, type RunContext } from "./context.ts";
 import type { RunningSampler } from "./eval-probes.ts";
 import type { LoadRecord } from "./load-record.ts";
@@ -18,17 +18,19 @@ interface Memory {
   steady_used_mb: number | null;
 }
 
+type Weights = Pick<LoadRecord, "weights_delta_mb" | "weights_delta_reason">;
+
+function unknown(weights_delta_reason: string): Weights {
+  return { weights_delta_mb: null, weights_delta_reason };
+}
+
 /** Memory for the weights, or why it cannot be said. Only a load that really happened has one. */
 function weights(
   context: RunContext,
   result: LoadResult,
   before: LoadedModels,
   memory: Memory,
-): Pick<LoadRecord, "weights_delta_mb" | "weights_delta_reason"> {
-  const unknown = (weights_delta_reason: string) => ({
-    weights_delta_mb: null,
-    weights_delta_reason,
-  });
+): Weights {
   if (result.outcome === "failed") return unknown("the load failed");
   if (context.runner.residency === "fixed" || result.outcome === "not_applicable") {
     return unknown("this runner holds its model as long as it lives: not applicable");
@@ -53,6 +55,29 @@ function reasonOf(result: LoadResult): string | null {
     : null;
 }
 
+/** Faults of a server that is there and busy with itself. */
+const STILL_LOADING = new Set<FaultClass | undefined>(["loading", "busy", "total_timeout"]);
+
+/**
+ * Loads, with two limits: `load_s` for a server that is loading, `connect_s` for one that is not there
+ * at all. A runner of fixed residency only looks whether its model is there, and would go on looking
+ * for a dead server as long as for a large model; so it is asked in short turns.
+ */
+async function loadModel(context: RunContext): Promise<LoadResult> {
+  const { runner, clock, signal, model } = context;
+  const { load_s, connect_s } = context.config.request_limits;
+  if (runner.residency === "managed") return runner.load(model.id, { limit_s: load_s, signal });
+  const start_ms = clock.monotonic_ms();
+  for (;;) {
+    const left_s = load_s - (clock.monotonic_ms() - start_ms) / 1000;
+    const limit_s = Math.max(0, Math.min(connect_s, left_s));
+    const result = await runner.load(model.id, { limit_s, signal });
+    const duration_s = (clock.monotonic_ms() - start_ms) / 1000;
+    const over = left_s <= connect_s || signal.aborted;
+    if (over || !STILL_LOADING.has(result.fault?.class)) return { ...result, duration_s };
+  }
+}
+
 /**
  * Baseline, load, steady baseline: in this order and with no request before the first baseline is
  * written, so that the weights are in the difference and not in both. Writes `load.json` last.
@@ -66,10 +91,7 @@ export async function runLoadPhase(context: RunContext): Promise<LoadPhase> {
   const started = isoTime(clock.now_ms());
   let result: LoadResult;
   try {
-    result = await runner.load(model.id, {
-      limit_s: context.config.request_limits.load_s,
-      signal: context.signal,
-    });
+    result = await loadModel(context);
   } finally {
     await endSampling(context, first);
   }

@@ -82,7 +82,10 @@ export interface Verdict extends CellKey {
   rationale: string;
   unscored: boolean;
   safety_critical: boolean;
+  /** The judge replied, but nothing could be read from it: a resumed run asks again. */
   judge_error: boolean;
+  /** SHA-256 of the answer that was judged: a cell that is asked again has another one. */
+  answer_sha256: string;
   judge: JudgeIdentity;
   /** The judge's answer as it came, cut to 4000 characters; empty where no call was made. */
   raw: string;

@@ -7,10 +7,14 @@ export type PressureLevel = "normal" | "warn" | "critical";
 export interface HostSample {
   /** Wall clock, seconds since the epoch, with a fraction. */
   ts: number;
+  /**
+   * Linux: MemTotal - MemAvailable, or the working set inside a cgroup limit that is lower than the
+   * machine's memory. macOS: application, wired and compressed memory, as Activity Monitor counts.
+   */
   sys_used_mb: number | null;
   sys_available_mb: number | null;
   swap_used_mb: number | null;
-  /** Resident memory of the runner's process tree. */
+  /** Resident memory of the runner's process tree, pages mapped from files among it. */
   server_rss_mb: number | null;
   mem_pressure_level: PressureLevel | null;
   throttled: boolean | null;
@@ -18,13 +22,24 @@ export interface HostSample {
   cpu_pct: number | null;
   /** Sum over the GPUs that have memory of their own; null where there is none or it is not told. */
   gpu_used_mb: number | null;
+  /** Written to swap since boot: a running total, so that a rate can be taken between samples. */
+  swapped_out_mb?: number | null;
+  power_source?: "ac" | "battery" | null;
   unavailable: Record<string, string>;
 }
+
+/**
+ * Which baseline a line belongs to: `start` before the model is loaded, `steady` after it was
+ * loaded and before the first measured request.
+ */
+export type BaselinePhase = "start" | "steady";
 
 /** A line of `resources.jsonl`. */
 export interface ResourceTick extends HostSample {
   /** True on the lines that make the baseline of their invocation. */
   baseline: boolean;
+  /** On baseline lines only. */
+  phase?: BaselinePhase;
   /** ULID of the run of the sampler that wrote the line. */
   invocation: string;
 }

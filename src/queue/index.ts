@@ -1,4 +1,3 @@
-export { splitCommand, commandAllowed } from "./command-line.ts";
 export { decodeQueueFile, MAX_QUEUE_FILE_BYTES } from "./decode.ts";
 export { queueFileSchema } from "./entry-schema.ts";
 export {
@@ -15,10 +14,8 @@ export {
   type JobFailure,
   type JobState,
   type Refusal,
-  type RefusalCode,
-  type Transition,
 } from "./job.ts";
-export { byPriority, dependencyState, type DependencyState } from "./order.ts";
+export { byPriority, dependencyState } from "./order.ts";
 export {
   parseQueueFile,
   type FileKind,
@@ -28,13 +25,7 @@ export {
   type QueueFile,
 } from "./queue-file.ts";
 export { AGEING_S_PER_POINT, rankOf } from "./rank.ts";
-export {
-  afterFailure,
-  MAX_OWNER_DEATHS,
-  MAX_TIMEOUTS,
-  retryDelayMs,
-  type FailureKind,
-} from "./retry.ts";
+export { MAX_TIMEOUTS, retryDelayMs, type FailureKind } from "./retry.ts";
 export { headline, summaryMarkdown } from "./summary-markdown.ts";
 export {
   countEntries,

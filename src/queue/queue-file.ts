@@ -1,6 +1,8 @@
+import { splitCommand } from "../core/command-line.ts";
 import {
   mergeJobSettings,
   overLimit,
+  resetCommandAllowed,
   type JobLimits,
   type JobSettings,
   type PartialJobSettings,
@@ -15,7 +17,6 @@ import {
   type Finding,
   type ParsedText,
 } from "../core/yaml.ts";
-import { commandAllowed, splitCommand } from "./command-line.ts";
 import { queueFileSchema, type WrittenEntry } from "./entry-schema.ts";
 import { orderFaults } from "./order.ts";
 
@@ -116,7 +117,7 @@ function checkLayer(
   const split = splitCommand(command);
   if (!split.ok) {
     findings.add([...at, "reset_command"], split.fault.message, "Close the quote.");
-  } else if (!commandAllowed(split.words, context.allowed_reset_commands)) {
+  } else if (!resetCommandAllowed(command, context.allowed_reset_commands)) {
     findings.add(
       [...at, "reset_command"],
       `"${command}" is not on the list of allowed reset commands`,

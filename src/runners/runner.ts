@@ -167,6 +167,16 @@ export interface GenerateResult {
   server_timing: ServerTiming;
 }
 
+export interface LoadOptions {
+  limit_s: number;
+  signal?: AbortSignal;
+  /**
+   * The extra body of the requests that will follow: a runner that loads with other options than
+   * those of a request (Ollama's `num_ctx`) would load a second time at the first request.
+   */
+  extra_body?: Readonly<Record<string, JsonValue>>;
+}
+
 export interface LoadResult {
   outcome: "ok" | "failed" | "not_applicable";
   fault: Fault | null;
@@ -198,7 +208,7 @@ export interface Runner {
   findFault(model: string): Promise<Fault | null>;
   loaded(): Promise<LoadedModels>;
   /** Brings a model into memory (for `fixed`: waits until it is there). No limit but `limit_s`. */
-  load(model: string, options: { limit_s: number; signal?: AbortSignal }): Promise<LoadResult>;
+  load(model: string, options: LoadOptions): Promise<LoadResult>;
   /** Lets go of one model, or of all. */
   unload(model?: string): Promise<UnloadResult>;
   generate(request: GenerateRequest): Promise<GenerateResult>;

@@ -3,16 +3,20 @@ import { basename } from "node:path";
 import { z } from "zod";
 import { readTextIfThere, writeFileAtomic } from "../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../core/json.ts";
+import { printable } from "../core/text.ts";
 import { isAlive, processIdentity } from "../core/process-table.ts";
+
+/** Written by anybody who may write beside the lock, and shown to people. */
+const said = z.string().max(200).transform(printable);
 
 const lockHolderSchema = z.object({
   pid: z.int().positive(),
   start_token: z.string(),
   boot_id: z.string(),
-  purpose: z.string().max(200),
-  run_id: z.string().max(200).nullable(),
+  purpose: said,
+  run_id: said.nullable(),
   /** RFC 3339 */
-  since: z.string().max(40),
+  since: said,
 });
 
 /** What a holder of ours says about itself beside the lock. For people: it decides nothing. */
@@ -25,7 +29,7 @@ export interface LockProcess {
   command: string;
 }
 
-export function sidecarPath(lock_path: string): string {
+function sidecarPath(lock_path: string): string {
   return `${lock_path}.info`;
 }
 
@@ -97,8 +101,7 @@ export function lockingProcesses(lock_path: string, file: Stats): LockProcess[] 
     try {
       if (!locksFile(pid, basename(lock_path), file)) continue;
       const command = readFileSync(`/proc/${pid}/comm`, "utf8").trim();
-      // A process chooses its own name; control characters in it must not reach a terminal.
-      found.push({ pid, command: command.replaceAll(/[^\x20-\x7e]/g, "?") });
+      found.push({ pid, command: printable(command) }); // a process chooses its own name
     } catch {
       continue; // another user's, or ended while we looked
     }

@@ -4,7 +4,7 @@ import { ensureDir } from "../core/files.ts";
 import { statIfThere } from "./lock-file.ts";
 import { pathVariable, userPaths, type Env } from "./paths.ts";
 
-export const LOCK_VARIABLE = "TOUCHSTONED_LOCK";
+const LOCK_VARIABLE = "TOUCHSTONED_LOCK";
 const LOCK_NAME = "model.lock";
 
 /** Made by an administrator, for all users of the machine; the same for everyone, so no variable. */

@@ -12,8 +12,8 @@ import {
 } from "./lock-holder.ts";
 import { variable, type Env } from "./paths.ts";
 
-export const LOCK_FD_VARIABLE = "TOUCHSTONED_LOCK_FD";
-export const LOCK_PATH_VARIABLE = "TOUCHSTONED_LOCK_PATH";
+const LOCK_FD_VARIABLE = "TOUCHSTONED_LOCK_FD";
+const LOCK_PATH_VARIABLE = "TOUCHSTONED_LOCK_PATH";
 
 /** The one lock of this machine's models, held exclusively. */
 export interface ModelLock {

@@ -10,6 +10,7 @@ import {
   type StepRecord,
   type StepStatus,
 } from "../queue/index.ts";
+import { readLoad } from "../eval/index.ts";
 import type { Rooms } from "./rooms.ts";
 
 /** What `steps.json` of a bundle says; empty where there is none or it is another entry's. */
@@ -98,11 +99,6 @@ function numberAt(row: unknown, key: string): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-function textAt(row: unknown, key: string): string | null {
-  const value: unknown = typeof row === "object" && row !== null ? Reflect.get(row, key) : null;
-  return typeof value === "string" ? value : null;
-}
-
 /** What a bundle holds so far: answers, and medians over the good ones. The last row of a cell counts. */
 export function entryResult(bundle_dir: string): EntryResult {
   const cells = new Map<string, Record<string, unknown>>();
@@ -115,8 +111,7 @@ export function entryResult(bundle_dir: string): EntryResult {
   const good = [...cells.values()].filter((cell) => cell["ok"] === true);
   const middleOf = (key: string): number | null =>
     median(good.flatMap((cell) => numberAt(cell, key) ?? []));
-  const whole = readTextIfThere(join(bundle_dir, "load.json"));
-  const load = whole === undefined ? null : parseJsonLenient(whole);
+  const load = readLoad(bundle_dir);
   const start = readJsonLines(join(bundle_dir, "events.jsonl")).findLast(
     (event) =>
       typeof event === "object" && event !== null && Reflect.get(event, "type") === "run_start",
@@ -128,8 +123,7 @@ export function entryResult(bundle_dir: string): EntryResult {
     ttft_s: middleOf("ttft_s"),
     decode_tps: middleOf("decode_tps"),
     e2e_s: middleOf("e2e_s"),
-    load_outcome: textAt(load, "outcome"),
-    load_s: numberAt(load, "duration_s"),
-    weights_delta_mb: numberAt(load, "weights_delta_mb"),
+    load_s: load === null || load.residency === "fixed" ? null : load.duration_s,
+    weights_delta_mb: load?.weights_delta_mb ?? null,
   };
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { isoTime } from "../core/clock.ts";
-import { errorMessage, TouchstonedError } from "../core/errors.ts";
+import { isoTime, type Clock } from "../core/clock.ts";
+import { errorMessage, EXIT, TouchstonedError } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import type { Log } from "../core/log.ts";
 import type {
@@ -31,12 +31,38 @@ export interface EntryContext {
   submission: SubmissionDir;
   /** ULID of this invocation. */
   invocation: string;
+  min_free_disk_mb: number;
   log: Log;
   signal: AbortSignal;
   emit: Emit;
 }
 
 const GOOD: ReadonlySet<StepStatus> = new Set(["ok", "not_applicable"]);
+
+/** A server that is being restarted comes back within this; a dead one must not cost an hour. */
+const ANSWER_LIMIT_S = 30;
+
+/**
+ * Waits a little for a runner to answer. Throws `endpoint_dead` (exit 69) where it does not: the
+ * load would wait for it as long as for the slowest model.
+ */
+async function requireAnswer(ready: ReadyRunner, clock: Clock, signal: AbortSignal) {
+  const deadline_ms = clock.monotonic_ms() + ANSWER_LIMIT_S * 1000;
+  for (;;) {
+    const status = await ready.runner.status();
+    if (status.reachable || status.loading || signal.aborted) return;
+    if (clock.monotonic_ms() >= deadline_ms) {
+      const { name, url } = ready.attached;
+      throw new TouchstonedError({
+        code: "endpoint_dead",
+        exitCode: EXIT.unavailable,
+        message: `endpoint dead: the runner "${name}" (${url}) does not answer: ${status.reason ?? "no reason"}`,
+        hint: "Start it, or correct its url in machine.yaml.",
+      });
+    }
+    await clock.sleep(1000, signal);
+  }
+}
 
 /** One execution of one entry: what was done is on disk before the next thing is begun. */
 class EntryRun {
@@ -45,6 +71,8 @@ class EntryRun {
   readonly #bundle_dir: string;
   readonly #attempts: Attempt[];
   readonly #attempt: Attempt;
+  /** What `steps.json` holds already. */
+  #written = "";
 
   constructor(context: EntryContext, entry: QueueEntry) {
     this.#context = context;
@@ -74,7 +102,9 @@ class EntryRun {
 
   /** Writes what is known to the bundle, then to the summary. */
   #save(change: (row: EntrySummary) => void): void {
-    writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
+    const known = JSON.stringify(this.#attempts);
+    if (known !== this.#written) writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
+    this.#written = known;
     this.#context.store.update((summary) => {
       const row = this.#row(summary);
       row.attempts = countAttempts(this.#attempts);
@@ -85,8 +115,9 @@ class EntryRun {
     });
   }
 
-  #begin(step: string): void {
+  #begin(step: string, change: (row: EntrySummary) => void = () => undefined): void {
     this.#save((row) => {
+      change(row);
       row.status = "running";
       row.step = step;
       row.since = isoTime(this.#context.rooms.clock.now_ms());
@@ -107,6 +138,7 @@ class EntryRun {
       this.#attempt.notes.push(note);
       this.#warn(note);
     }
+    await requireAnswer(ready, this.#context.rooms.clock, this.#context.signal);
     return ready;
   }
 
@@ -142,8 +174,7 @@ class EntryRun {
     const entry = this.#entry;
     const copy = (what: "config" | "pack" | "judge_config", path: string | null) =>
       path === null ? null : submission.copyOf(what, path);
-    this.#begin(kind);
-    if (kind !== "load") this.#save((row) => (row[`${kind}_status`] = "running"));
+    this.#begin(kind, (row) => (row[`${kind}_status`] = "running"));
     const record = await runStep(rooms, {
       job: {
         schema_version: 1,
@@ -156,7 +187,7 @@ class EntryRun {
         judge_model: entry.judge_model,
         runner: ready.attached,
         limit_s: entry.step_timeout_s[kind],
-        resume: this.#attempts.length > 1,
+        min_free_disk_mb: this.#context.min_free_disk_mb,
       },
       api_key: ready.api_key,
       lock: this.#context.lock,
@@ -165,10 +196,11 @@ class EntryRun {
       onProgress: (progress) =>
         emit({ type: "step_progress", entry: this.#row(), step: kind, progress }),
     });
-    return this.#finish(kind, record);
+    return this.#finish(kind, record, ready.runner.residency === "fixed");
   }
 
-  #finish(kind: StepKind, record: StepRecord): StepRecord {
+  /** `fixed`: the runner came up with its model, so that there was nothing to load. */
+  #finish(kind: StepKind, record: StepRecord, fixed: boolean): StepRecord {
     const ended = this.#context.pool.ended();
     if (record.status !== "ok" && record.status !== "interrupted" && ended !== null) {
       record.error = `${record.error ?? record.status}; the runner had ended (${ended})`;
@@ -176,9 +208,7 @@ class EntryRun {
     this.#attempt.steps.push(record);
     this.#attempt.interrupted ||= record.status === "interrupted";
     const result = kind === "judge" ? this.#row().result : entryResult(this.#bundle_dir);
-    if (kind === "load" && record.status === "ok" && result?.load_outcome === "not_applicable") {
-      record.status = "not_applicable";
-    }
+    if (kind === "load" && record.status === "ok" && fixed) record.status = "not_applicable";
     this.#save((row) => {
       row[`${kind}_status`] = record.status;
       row.result = result;

@@ -1,3 +1,4 @@
+import { errorMessage } from "../core/errors.ts";
 import type { Runner, RunnerSettings } from "../runners/index.ts";
 import { attachedRunner, type StepJob } from "./step-job.ts";
 import type { OwnRunner, Rooms } from "./rooms.ts";
@@ -43,7 +44,12 @@ export class RunnerPool {
   /** Throws a known error where the runner cannot be had. */
   async use(name: string, signal: AbortSignal): Promise<ReadyRunner> {
     const settings = this.#rooms.resolveRunner(name);
-    if (this.#own !== null && this.#own.name !== name) await this.stop();
+    const notes: string[] = [];
+    const stop = async (): Promise<void> => {
+      const fault = await this.stop();
+      if (fault !== null) notes.push(fault);
+    };
+    if (this.#own !== null && this.#own.name !== name) await stop();
     if (settings.start === null) {
       const url = settings.url ?? "";
       return {
@@ -51,13 +57,12 @@ export class RunnerPool {
         attached: attachedRunner(settings, url),
         api_key: settings.api_key,
         own: false,
-        notes: [],
+        notes,
       };
     }
-    const notes: string[] = [];
     const trouble = await this.#trouble();
     if (trouble !== null) {
-      await this.stop();
+      await stop();
       notes.push(`the runner ${name} ${trouble}; it was started anew`);
     }
     this.#own ??= await this.#start(name, settings, signal);
@@ -96,10 +101,16 @@ export class RunnerPool {
     return this.#own?.ended ?? null;
   }
 
-  /** Stops the runner of ours, if there is one. */
-  async stop(): Promise<void> {
+  /** Stops the runner of ours, if there is one. Gives what went wrong with it, or null. */
+  async stop(): Promise<string | null> {
     const own = this.#own;
     this.#own = null;
-    await own?.process.stop();
+    try {
+      await own?.process.stop();
+      return null;
+    } catch (error) {
+      // What survives SIGKILL survives us, too: the run goes on and says so.
+      return `the runner ${own?.name ?? ""} could not be stopped: ${errorMessage(error)}`;
+    }
   }
 }

@@ -23,8 +23,7 @@ export const stepJobSchema = z.strictObject({
   runner: attachedRunnerSchema,
   /** Hard limit of the step, seconds; the load itself must know it. */
   limit_s: z.number().positive(),
-  /** True where the bundle was begun by an earlier invocation. */
-  resume: z.boolean(),
+  min_free_disk_mb: z.number().min(0),
 });
 
 export type StepJob = z.output<typeof stepJobSchema>;

@@ -148,12 +148,21 @@ class Invocation {
     return ready.length === 0 ? null : { wait_until_ms: Math.min(...ready.map(dueOf)) };
   }
 
+  /** Stops the runner of ours and gives the lock back, in this order. */
+  async #letGo(): Promise<void> {
+    const fault = await this.#pool.stop();
+    if (fault !== null) {
+      this.#log.warn(fault);
+      this.#options.emit({ type: "warning", text: fault });
+    }
+    this.#lock?.release();
+    this.#lock = null;
+  }
+
   /** Waits without lock and without a runner of ours in memory: others may use the machine. */
   async #waitUntil(until_ms: number): Promise<void> {
     const { rooms, signal, emit } = this.#options;
-    await this.#pool.stop();
-    this.#lock?.release();
-    this.#lock = null;
+    await this.#letGo();
     const reason = `waiting until ${isoTime(until_ms)} (not_before)`;
     this.#store.update((summary) => ([summary.state, summary.reason] = ["waiting", reason]));
     emit({ type: "waiting", reason });
@@ -208,6 +217,7 @@ class Invocation {
             store: this.#store,
             submission: this.#submission,
             invocation: this.#id,
+            min_free_disk_mb: this.#options.context.limits.min_free_disk_mb,
             log: this.#log,
             signal,
             emit,
@@ -225,7 +235,10 @@ class Invocation {
   #resumeCommand(): string {
     const { directory } = this.#submission;
     const near = relative(process.cwd(), directory);
-    return `touchstoned queue run --resume ${near.startsWith("..") ? directory : near}`;
+    const path = near.startsWith("..") ? directory : near;
+    // People paste it into a shell.
+    const quoted = /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+    return `touchstoned queue run --resume ${quoted}`;
   }
 
   async run(): Promise<SubmissionOutcome> {
@@ -248,9 +261,7 @@ class Invocation {
       this.#log.error({ error: errorMessage(error) }, "run ends early");
       throw error;
     } finally {
-      await this.#pool.stop();
-      this.#lock?.release();
-      this.#lock = null;
+      await this.#letGo();
     }
     const { summary } = this.#store;
     const ok = summary.entries.every((entry) => entry.status === "ok");
@@ -258,17 +269,18 @@ class Invocation {
   }
 }
 
-async function open(options: SubmissionOptions): Promise<() => SubmissionDir> {
+/** Reads and checks everything; what it gives makes the directory, once the lock is ours. */
+function open(options: SubmissionOptions): { id: string; make: () => SubmissionDir } {
   const { file, resume, context, loaders, rooms, runs_dir } = options;
   const common = { context, loaders, clock: rooms.clock };
   if (resume !== null) {
     const submission = reopenSubmission(resume, file, common);
-    return () => submission;
+    return { id: submission.record.id, make: () => submission };
   }
   const path = file ?? "";
   const taken = takeUp(path, readQueueFile(path), context, loaders);
-  // Nothing is made before the lock is ours.
-  return () => createSubmission({ ...common, runs_dir, path, taken, id: rooms.new_id() });
+  const id = rooms.new_id();
+  return { id, make: () => createSubmission({ ...common, runs_dir, path, taken, id }) };
 }
 
 /**
@@ -278,11 +290,11 @@ async function open(options: SubmissionOptions): Promise<() => SubmissionDir> {
  */
 export async function runSubmission(options: SubmissionOptions): Promise<SubmissionOutcome> {
   const { rooms, signal } = options;
-  const make = await open(options);
+  const { id, make } = open(options);
   const lock = await rooms.lock({
     wait_s: options.lock_wait_s,
     purpose: "queue run",
-    run_id: null,
+    run_id: id,
     signal,
   });
   let claim: { release(): void } | null = null;

@@ -5,6 +5,8 @@ import {
   mergeJobSettings,
   overLimit,
   partialJobSettingsSchema,
+  resetCommandAllowed,
+  RUNNER_RESET_COMMANDS,
 } from "../../../src/core/job-settings.ts";
 
 describe("mergeJobSettings", () => {
@@ -77,5 +79,25 @@ describe("partialJobSettingsSchema", () => {
     ["an unknown step", { step_timeout_s: { evall: 5 } }],
   ])("refuses %s", (_, value) => {
     expect(partialJobSettingsSchema.safeParse(value).success).toBe(false);
+  });
+});
+
+describe("resetCommandAllowed", () => {
+  const allowed = [...RUNNER_RESET_COMMANDS, "systemctl --user restart MODEL-runner"];
+  it.each([
+    ["", true],
+    ["lms unload --all", true],
+    ["  lms   unload --all ", true],
+    ["ollama stop qwen3:8b", true],
+    ["systemctl --user restart MODEL-runner", true],
+    ["ollama stop", false],
+    ["ollama stop a b", false],
+    ["ollama stop --help", false],
+    ["ollama rm qwen3:8b", false],
+    ["MODEL stop x", false],
+    ["lms unload --all; rm -rf /", false],
+    ["/repo/ollama stop x", false],
+  ])("%j: %s", (command, wanted) => {
+    expect(resetCommandAllowed(command, allowed)).toBe(wanted);
   });
 });

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { jobLimitsSchema } from "../../../src/core/job-settings.ts";
 import { parseQueueFile, queueFileSchema, type QueueContext } from "../../../src/queue/index.ts";
@@ -8,6 +8,15 @@ import { queueContext } from "./context.ts";
 
 const parse = (text: string, change: Partial<QueueContext> = {}) =>
   parseQueueFile(text, "night.yaml", queueContext(change));
+
+/** A config whose URL is that of the runner "other". */
+const otherByConfig: QueueContext["look"] = (kind, path) => ({
+  ok: true,
+  sha256: path,
+  runner: kind === "config" ? "other" : null,
+});
+
+const allTheSame: QueueContext["look"] = () => ({ ok: true, sha256: "same" });
 
 const entry = (more = ""): string => `entries:
   - model: m
@@ -82,13 +91,8 @@ entries:
   test("the runner: entry, then the command line, then defaults, then the config's URL", () => {
     const text = (own: string, file: string) =>
       `defaults: {${file}}\nentries: [{model: m, pack: p, config: c, ${own}}]`;
-    const look: QueueContext["look"] = (kind, path) => ({
-      ok: true,
-      sha256: path,
-      runner: kind === "config" ? "other" : null,
-    });
     const runner = (own: string, file: string, change: Partial<QueueContext> = {}) =>
-      parse(text(own, file), { look, ...change }).entries[0]?.runner;
+      parse(text(own, file), { look: otherByConfig, ...change }).entries[0]?.runner;
     expect(runner("runner: local", "runner: other", { runner_override: "other" })).toBe("local");
     expect(runner("", "runner: other", { runner_override: "local" })).toBe("local");
     expect(runner("", "runner: local")).toBe("local");
@@ -173,8 +177,9 @@ describe("what is refused, with line and column", () => {
   - {model: m, pack: ./p, runner: local}
   - {model: x, pack: p, runner: local}
   - {model: {id: m, quant: ""}, pack: p, runner: local, priority: 3}`;
-    const look: QueueContext["look"] = () => ({ ok: true, sha256: "same" });
-    expect(faults(text, { look })).toMatch(/:4:\d+: .*entry 2 is the same as entry 0 \(line 2\)/);
+    expect(faults(text, { look: allTheSame })).toMatch(
+      /:4:\d+: .*entry 2 is the same as entry 0 \(line 2\)/,
+    );
   });
 
   test("a cycle, by name", () => {
@@ -255,11 +260,15 @@ describe("properties", () => {
   test("no text makes the parser throw anything but a known error", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json(), fc.string({ unit: "binary" })), (text) => {
+        let thrown: unknown = null;
         try {
           parse(text);
         } catch (error) {
-          expect(error).toMatchObject({ name: "TouchstonedError", exitCode: 64 });
+          thrown = error;
         }
+        expect([null, 64]).toContain(
+          thrown === null ? null : Reflect.get(Object(thrown), "exitCode"),
+        );
       }),
       { numRuns: 300 },
     );

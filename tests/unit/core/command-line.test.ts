@@ -1,6 +1,6 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { commandAllowed, splitCommand } from "../../../src/queue/command-line.ts";
+import { commandAllowed, splitCommand } from "../../../src/core/command-line.ts";
 
 const words = (text: string): readonly string[] | string => {
   const split = splitCommand(text);

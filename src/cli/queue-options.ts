@@ -1,0 +1,53 @@
+import { usageError } from "../core/errors.ts";
+import { openStation, type Station } from "../station/index.ts";
+import { realLoaders, realRooms } from "../steps/index.ts";
+import type { CommandContext } from "./context.ts";
+
+export interface QueueOptions {
+  lockWait?: string;
+  runner?: string;
+  station?: string;
+  json?: boolean;
+}
+
+function seconds(text: string | undefined): number {
+  const value = Number(text ?? 0);
+  if (text?.trim() === "" || !Number.isFinite(value) || value < 0) {
+    throw usageError(`--lock-wait: "${text ?? ""}" is not a number of seconds`);
+  }
+  return value;
+}
+
+/** What `queue run` and `queue check` share: the station, its world, and what files may choose. */
+export async function queueSetting(options: QueueOptions, context: CommandContext) {
+  const { clock, env, cwd, signal, terminal } = context;
+  const lock_wait_s = seconds(options.lockWait);
+  const station: Station = await openStation({ explicit: options.station, env, cwd });
+  const { settings, machine, runs_dir } = station;
+  const names = machine.runners.map((runner) => runner.name);
+  if (options.runner !== undefined && !names.includes(options.runner)) {
+    const known = names.join(", ") || "none";
+    throw usageError(
+      `--runner: no runner "${options.runner}" in machine.yaml`,
+      `Declared: ${known}`,
+    );
+  }
+  if (!station.trusted) {
+    terminal.err(`warning: this station is not trusted: ${station.trust_reason ?? ""}`);
+  }
+  return {
+    lock_wait_s,
+    runs_dir,
+    context: {
+      policy_defaults: settings.defaults,
+      limits: settings.limits,
+      runner_names: settings.runner_names,
+      runner_override: options.runner ?? null,
+      allowed_reset_commands: settings.allowed_reset_commands,
+    },
+    rooms: realRooms({ station, clock, env, onWait: (text) => terminal.err(text) }),
+    loaders: realLoaders(station),
+    signal,
+    keep_awake: settings.power.keep_awake,
+  };
+}

@@ -1,0 +1,1 @@
+export { writeMadeModel, type MadeModel, type MadeModelOptions } from "./made-model.ts";

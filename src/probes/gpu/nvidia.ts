@@ -1,0 +1,133 @@
+import type { Clock } from "../../core/clock.ts";
+import { LineStream } from "../line-stream.ts";
+import { known, megabytes, unknown, type Reading } from "../reading.ts";
+import { cellNumber, nvidiaError, parseNvidiaCsv, slowedDown } from "./nvidia-csv.ts";
+
+/** One look each half second, as often as the host is looked at. */
+const INTERVAL_MS = 500;
+/** nvidia-smi takes seconds to answer where the driver must wake the card first. */
+const MAX_AGE_MS = 5000;
+const MIB = 1_048_576;
+
+/** The mask is asked by its old name, which newer drivers still take; the oldest know neither. */
+const FEWER_COLUMNS = ["count", "index", "memory.used"];
+const COLUMNS = [...FEWER_COLUMNS, "clocks_throttle_reasons.active"];
+
+interface Gpu {
+  used_mib: number | null;
+  mask: number | null;
+  at_ms: number;
+}
+
+/** One `nvidia-smi -lms` for as long as we live, and its last word on each GPU. */
+export class NvidiaGpus {
+  readonly #clock: Clock;
+  readonly #env: Record<string, string> | undefined;
+  readonly #gpus = new Map<number, Gpu>();
+  #columns = COLUMNS;
+  /** How many GPUs there are, as each row says: a sum over fewer is no sum. */
+  #count = 0;
+  #stream: LineStream;
+  #error: { reason: string; at_ms: number } | undefined;
+
+  constructor(clock: Clock, env?: Record<string, string>) {
+    this.#clock = clock;
+    this.#env = env;
+    this.#stream = this.#open();
+  }
+
+  #open(): LineStream {
+    return new LineStream({
+      name: "nvidia-smi",
+      file: "nvidia-smi",
+      args: [
+        `--query-gpu=${this.#columns.join(",")}`,
+        "--format=csv,noheader,nounits",
+        "-lms",
+        String(INTERVAL_MS),
+      ],
+      clock: this.#clock,
+      ...(this.#env === undefined ? {} : { env: this.#env }),
+      onLine: (line) => this.#take(line),
+    });
+  }
+
+  get spoke(): Promise<void> {
+    return this.#stream.spoke;
+  }
+
+  #take(line: string): void {
+    const { rows, other } = parseNvidiaCsv(line, this.#columns);
+    for (const row of rows) {
+      this.#count = cellNumber(row["count"]) ?? this.#count;
+      this.#gpus.set(cellNumber(row["index"]) ?? 0, {
+        used_mib: cellNumber(row["memory.used"]),
+        mask: cellNumber(row["clocks_throttle_reasons.active"]),
+        at_ms: this.#clock.monotonic_ms(),
+      });
+    }
+    const [complaint] = other;
+    if (complaint !== undefined) this.#complain(complaint);
+  }
+
+  #complain(line: string): void {
+    const error = nvidiaError(line);
+    if (error?.code === "invalid_field" && this.#columns !== FEWER_COLUMNS) {
+      this.#columns = FEWER_COLUMNS;
+      this.#stream.close();
+      this.#stream = this.#open();
+      return;
+    }
+    const at_ms = this.#clock.monotonic_ms();
+    // What is not understood never hides what is: error texts have a second line at times.
+    if (error !== undefined) this.#error = { reason: error.reason, at_ms };
+    else this.#error ??= { reason: `nvidia-smi: ${line.slice(0, 120)}`, at_ms };
+  }
+
+  /** While one GPU is in trouble the sum over all is not known. */
+  #fault(): string | null {
+    const now_ms = this.#clock.monotonic_ms();
+    const fault = this.#stream.fault(MAX_AGE_MS);
+    const error = this.#error;
+    if (error !== undefined) {
+      if (fault !== null || now_ms - error.at_ms <= MAX_AGE_MS) {
+        return error.reason;
+      }
+      this.#error = undefined;
+    }
+    if (fault !== null) return fault;
+    const fresh = [...this.#gpus.values()].filter((gpu) => now_ms - gpu.at_ms <= MAX_AGE_MS);
+    if (fresh.length === 0) return "nvidia-smi lists no GPU";
+    if (fresh.length < Math.max(this.#count, this.#gpus.size)) {
+      return `nvidia-smi tells of ${fresh.length} of ${Math.max(this.#count, this.#gpus.size)} GPUs`;
+    }
+    return null;
+  }
+
+  /** Memory in use, summed over the GPUs. */
+  usedMb(): Reading<number> {
+    const fault = this.#fault();
+    if (fault !== null) return unknown(fault);
+    let mib = 0;
+    for (const gpu of this.#gpus.values()) {
+      if (gpu.used_mib === null)
+        return unknown("a GPU does not tell its memory (shared with the host)");
+      mib += gpu.used_mib;
+    }
+    return known(megabytes(mib * MIB));
+  }
+
+  /** Whether any GPU is slowed down by heat or by its power supply. */
+  throttled(): Reading<boolean> {
+    const fault = this.#fault();
+    if (fault !== null) return unknown(fault);
+    const masks = [...this.#gpus.values()].map((gpu) => gpu.mask);
+    if (masks.some((mask) => mask !== null && slowedDown(mask))) return known(true);
+    if (masks.includes(null)) return unknown("a GPU does not tell its throttle reasons");
+    return known(false);
+  }
+
+  close(): void {
+    this.#stream.close();
+  }
+}

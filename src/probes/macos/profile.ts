@@ -1,0 +1,77 @@
+/** `Label: value` of sw_vers and system_profiler; blanks and tabs in any number. */
+function field(text: string, label: string): string | null {
+  const found = new RegExp(`^[ \\t]*${label}:[ \\t]*(.+?)[ \\t]*$`, "m").exec(text);
+  return found?.[1] ?? null;
+}
+
+export interface SwVers {
+  product: string | null;
+  version: string | null;
+  build: string | null;
+}
+
+/** Parses `sw_vers`. */
+export function parseSwVers(text: string): SwVers {
+  return {
+    product: field(text, "ProductName"),
+    version: field(text, "ProductVersion"),
+    build: field(text, "BuildVersion"),
+  };
+}
+
+export interface MacHardware {
+  model_identifier: string | null;
+  chip: string | null;
+  cores: number | null;
+}
+
+/** Parses `system_profiler SPHardwareDataType`. Serial numbers and UUIDs in it are never taken. */
+export function parseHardware(text: string): MacHardware {
+  const cores = /^\d+/.exec(field(text, "Total Number of Cores") ?? "")?.[0];
+  return {
+    model_identifier: field(text, "Model Identifier"),
+    chip: field(text, "Chip") ?? field(text, "Processor Name"),
+    cores: cores === undefined ? null : Number(cores),
+  };
+}
+
+export interface MacGpu {
+  model: string;
+  cores: number | null;
+}
+
+interface DisplayEntry {
+  sppci_model?: unknown;
+  sppci_cores?: unknown;
+}
+
+function displayEntries(text: string): DisplayEntry[] {
+  try {
+    const parsed = JSON.parse(text) as { SPDisplaysDataType?: DisplayEntry[] };
+    return parsed.SPDisplaysDataType ?? [];
+  } catch {
+    return [];
+  }
+}
+
+function coreCount(value: unknown): number | null {
+  const cores = Number.parseInt(String(value), 10);
+  return Number.isNaN(cores) ? null : cores;
+}
+
+/** Parses `system_profiler SPDisplaysDataType`, as JSON (`-json`) or as the text of older ones. */
+export function parseDisplays(text: string): MacGpu[] {
+  if (text.trimStart().startsWith("{")) {
+    return displayEntries(text).flatMap((entry) =>
+      typeof entry.sppci_model === "string"
+        ? [{ model: entry.sppci_model, cores: coreCount(entry.sppci_cores) }]
+        : [],
+    );
+  }
+  return text.split(/(?=^[ \t]*Chipset Model:)/m).flatMap((part) => {
+    const model = field(part, "Chipset Model");
+    return model === null
+      ? []
+      : [{ model, cores: coreCount(field(part, "Total Number of Cores")) }];
+  });
+}

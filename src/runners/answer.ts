@@ -1,0 +1,106 @@
+import { fault, streamFault } from "./fault.ts";
+import type { Fault, GenerateProgress, GenerateUsage, ServerTiming } from "./runner.ts";
+
+/** What one protocol's messages add up to, message by message. Times are seconds from sending. */
+export class Answer {
+  readonly #text: string[] = [];
+  readonly #reasoning: string[] = [];
+  first_reasoning_s: number | null = null;
+  last_reasoning_s: number | null = null;
+  first_content_s: number | null = null;
+  finish_reason: string | null = null;
+  answered_model: string | null = null;
+  /** The server says itself that it cut the prompt. */
+  truncated = false;
+  /** The protocol's own end mark was seen. */
+  ended = false;
+  /** Trouble that the stream itself reports, or that makes it unreadable. */
+  trouble: Fault | null = null;
+  prompt_share: number | null = null;
+  usage: GenerateUsage = {
+    prompt_tokens: null,
+    completion_tokens: null,
+    reasoning_tokens: null,
+    cached_tokens: null,
+  };
+  server_timing: ServerTiming = { load_s: null, prompt_s: null, decode_s: null, queue_s: null };
+
+  get text(): string {
+    return this.#text.join("");
+  }
+
+  get reasoning_text(): string {
+    return this.#reasoning.join("");
+  }
+
+  /** True from the first token on, be it thought or said. */
+  get begun(): boolean {
+    return this.first_content_s !== null || this.first_reasoning_s !== null;
+  }
+
+  get phase(): GenerateProgress["phase"] {
+    if (this.first_content_s !== null) return "answer";
+    return this.first_reasoning_s === null ? "prefill" : "reasoning";
+  }
+
+  say(text: string, at_s: number): void {
+    if (text === "") return; // servers open an answer with an empty piece before the first token
+    this.first_content_s ??= at_s;
+    this.#text.push(text);
+  }
+
+  think(text: string, at_s: number): void {
+    if (text === "") return;
+    this.first_reasoning_s ??= at_s;
+    this.last_reasoning_s = at_s;
+    this.#reasoning.push(text);
+  }
+
+  fail(body: { message: string; type: string }): void {
+    this.trouble ??= streamFault(body);
+  }
+
+  unreadable(what: string): void {
+    this.trouble ??= fault("bad_response", what, { http_status: 200 });
+  }
+}
+
+/** How one protocol streams an answer. */
+export interface Dialect {
+  framing: "sse" | "lines";
+  /** Media types that the stream may come as; an absent one is taken for the first. */
+  media_types: readonly string[];
+  read(message: string, at_s: number, answer: Answer): void;
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** `value` as an object to look into; an empty one where it is none. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+export function numberOf(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/** A text that says something, else null. */
+export function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** One message as an object; undefined, and the trouble noted, where it is something else. */
+export function parseMessage(message: string, answer: Answer): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(message);
+    if (typeof value === "object" && value !== null) return value as Fields;
+  } catch {
+    // Said below, together with JSON that is no object.
+  }
+  answer.unreadable(`a message of the stream is not a JSON object: ${message.slice(0, 100)}`);
+  return undefined;
+}

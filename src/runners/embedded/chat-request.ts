@@ -1,0 +1,66 @@
+import { fieldsOf, listOf, numberOf } from "../answer.ts";
+import type { ChatMessage } from "../runner.ts";
+import type { Sampling } from "./node-llama.ts";
+
+/** A chat request as the embedded server understands it. */
+export interface ChatRequest {
+  model: string | null;
+  messages: ChatMessage[];
+  sampling: Sampling;
+  max_tokens: number | null;
+  cache_prompt: boolean;
+  stream: boolean;
+  include_usage: boolean;
+  return_progress: boolean;
+}
+
+/** llama-server's defaults, so that an answer does not depend on which of the two is asked. */
+const DEFAULTS = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 } as const;
+
+const ROLES = ["system", "user", "assistant"] as const;
+
+function readMessage(value: unknown): ChatMessage | undefined {
+  const { role, content } = fieldsOf(value);
+  const known = ROLES.find((name) => name === role);
+  return known === undefined || typeof content !== "string" ? undefined : { role: known, content };
+}
+
+function tokenLimit(body: Readonly<Record<string, unknown>>): number | null {
+  const limit = body["max_tokens"] ?? body["max_completion_tokens"] ?? body["n_predict"];
+  const count = numberOf(limit);
+  return count === null || count < 0 ? null : Math.max(1, Math.floor(count));
+}
+
+/** Reads a request's body, or says in words what is wrong with it. */
+export function readChatRequest(text: string): ChatRequest | string {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return "the body is not JSON";
+  }
+  const body = fieldsOf(parsed);
+  const messages = listOf(body["messages"]).map((message) => readMessage(message));
+  if (messages.length === 0) return '"messages" must be a list with at least one message';
+  const whole = messages.filter((message) => message !== undefined);
+  if (whole.length < messages.length) {
+    return `each message needs a role (${ROLES.join(", ")}) and a text as content`;
+  }
+  const seed = numberOf(body["seed"]);
+  return {
+    model: typeof body["model"] === "string" ? body["model"] : null,
+    messages: whole,
+    sampling: {
+      temperature: numberOf(body["temperature"]) ?? DEFAULTS.temperature,
+      topK: numberOf(body["top_k"]) ?? DEFAULTS.topK,
+      topP: numberOf(body["top_p"]) ?? DEFAULTS.topP,
+      minP: numberOf(body["min_p"]) ?? DEFAULTS.minP,
+      ...(seed === null || seed < 0 ? {} : { seed }),
+    },
+    max_tokens: tokenLimit(body),
+    cache_prompt: body["cache_prompt"] !== false,
+    stream: body["stream"] === true,
+    include_usage: fieldsOf(body["stream_options"])["include_usage"] === true,
+    return_progress: body["return_progress"] === true,
+  };
+}

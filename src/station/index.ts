@@ -1,0 +1,26 @@
+export { checkConfig, type ConfigReport } from "./check.ts";
+export { faultText, type ConfigFault } from "./config-file.ts";
+export { confine } from "./confine.ts";
+export { initStation, type InitReport } from "./init.ts";
+export {
+  acquireModelLock,
+  endModelLock,
+  inheritedModelLock,
+  lockEnvironment,
+  lockStatus,
+  type LockStatus,
+  type ModelLock,
+} from "./lock.ts";
+export type { LockHolder, LockProcess } from "./lock-holder.ts";
+export { resolveLockPath, type LockPlace } from "./lock-path.ts";
+export { findStation, openStation, type FindOptions, type Station } from "./open.ts";
+export { settingRows, type Origin, type SettingRow } from "./origin.ts";
+export { resolveRunner, type ResolvedRunner } from "./runners.ts";
+export {
+  machineSchema,
+  policySchema,
+  type MachineSettings,
+  type Policy,
+  type RunnerDeclaration,
+} from "./schemas.ts";
+export { loadMachineSettings, type StationSettings } from "./settings.ts";

@@ -1,0 +1,196 @@
+import { statfsSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import { errorMessage, TouchstonedError } from "../core/errors.ts";
+import { ensureDir, writeFileAtomic } from "../core/files.ts";
+import { ulidSource } from "../core/ids.ts";
+import { prettyJson } from "../core/json.ts";
+import { startTree } from "../core/process.ts";
+import { selfCommand } from "../core/program.ts";
+import {
+  comparableUrl,
+  evalStepFault,
+  judgeModel,
+  judgeRunnerName,
+  judgeStepFault,
+  loadEvalConfig,
+  loadJudgeConfig,
+  loadPack,
+  loadStepFault,
+} from "../eval/index.ts";
+import { usedMemoryMb } from "../probes/index.ts";
+import { connectRunner, startRunner } from "../runners/index.ts";
+import {
+  acquireModelLock,
+  confine,
+  inheritedModelLock,
+  lockEnvironment,
+  resolveLockPath,
+  resolveRunner,
+  type ModelLock,
+  type Station,
+} from "../station/index.ts";
+import { CappedLog } from "./capped-log.ts";
+import type { HeldLock, Loaders, Rooms, RunningStep } from "./rooms.ts";
+import type { StepJob } from "./step-job.ts";
+
+export interface RealRoomsOptions {
+  station: Station;
+  clock: Clock;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Told once when the lock is held by somebody else. */
+  onWait?: (text: string) => void;
+}
+
+const FAULTS = { load: loadStepFault, eval: evalStepFault, judge: judgeStepFault };
+
+/** Starts the child of a step: its own tree, the lock as descriptor 3, its output in the bundle. */
+function startStep(
+  job: StepJob,
+  api_key: string | null,
+  lock: ModelLock,
+  options: { clock: Clock; token: string },
+): RunningStep {
+  ensureDir(job.bundle_dir);
+  const job_path = join(job.bundle_dir, `${job.kind}.job.json`);
+  const log = new CappedLog(join(job.bundle_dir, `${job.kind}.log`));
+  writeFileAtomic(job_path, prettyJson(job));
+  const [file, ...args] = selfCommand();
+  const { env, descriptor } = lockEnvironment(lock);
+  const tree = startTree(
+    {
+      file,
+      args: [...args, "_step", job.kind, "--job", job_path],
+      token: options.token,
+      env,
+      stdin: "pipe",
+      stdout: log.fd,
+      stderr: log.fd,
+      descriptors: [descriptor],
+    },
+    options.clock,
+  );
+  // The pipe stays open as long as we live: its end tells the step that we are gone.
+  tree.stdin?.on("error", () => undefined);
+  tree.stdin?.write(`${JSON.stringify({ api_key })}\n`);
+  return {
+    tree,
+    log_path: log.path,
+    output: () => log.tail(),
+    trim: () => log.trim(),
+    close: () => log.close(),
+  };
+}
+
+function freeDiskMb(path: string): number | null {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return (bavail * bsize) / 1e6;
+  } catch {
+    return null;
+  }
+}
+
+/** The world of a station on this machine. */
+export function realRooms(options: RealRoomsOptions): Rooms {
+  const { station, clock, env } = options;
+  const new_id = ulidSource(clock);
+  const locks = new Map<object, ModelLock>();
+  const declared = station.machine.runners.map(({ name, url }) => ({ name, url: url ?? null }));
+  return {
+    clock,
+    new_id,
+    async lock({ wait_s, purpose, run_id, signal }) {
+      // Under `touchstoned lock run` the lock is there already, and not ours to give back.
+      const inherited = inheritedModelLock(env);
+      if (inherited !== undefined) {
+        const shared: HeldLock = { path: inherited.path, release: () => undefined };
+        locks.set(shared, inherited);
+        return shared;
+      }
+      const lock = await acquireModelLock({
+        path: resolveLockPath(env, station.machine).path,
+        wait_s,
+        holder: { purpose, run_id },
+        clock,
+        signal,
+        onWait: ({ text }) => options.onWait?.(`waiting for the model lock, ${text}`),
+      });
+      locks.set(lock, lock);
+      return lock;
+    },
+    resolveRunner: (name) => resolveRunner(station.machine, name),
+    connect: (settings) => connectRunner(settings, { clock }),
+    startRunner: async (settings, { work_dir, signal }) =>
+      startRunner(settings, { clock, new_id, work_dir, signal, env }),
+    used_mb: () => usedMemoryMb(),
+    free_disk_mb: freeDiskMb,
+    startStep(job, { api_key, lock }) {
+      const held = locks.get(lock);
+      if (held === undefined) throw new Error("a step needs the lock that was taken here");
+      return startStep(job, api_key, held, { clock, token: new_id() });
+    },
+    stepFault: (kind, bundle_dir, started_ms) => FAULTS[kind](bundle_dir, started_ms),
+    judgeTarget(path, model) {
+      const { config } = loadJudgeConfig(path);
+      return {
+        runner: judgeRunnerName(config, undefined, declared) ?? null,
+        model: judgeModel(config, model ?? undefined),
+      };
+    },
+  };
+}
+
+/** Loaders of the files that entries of this station name. */
+export function realLoaders(station: Station): Loaders {
+  const declared = station.machine.runners;
+  return {
+    confine: (path, what) => confine(station.root, path, what),
+    pack(path) {
+      const { pack, sha256 } = loadPack(path);
+      return { sha256, id: pack.id };
+    },
+    config(path) {
+      const { config, sha256, warnings } = loadEvalConfig(path);
+      const base = config.endpoint?.base_url;
+      const match = declared.find(
+        ({ url }) =>
+          url !== undefined && base !== undefined && comparableUrl(url) === comparableUrl(base),
+      );
+      return { sha256, runner: match?.name ?? null, warnings };
+    },
+    judge_config(path) {
+      const { config, sha256 } = loadJudgeConfig(path);
+      const names = declared.map(({ name, url }) => ({ name, url: url ?? null }));
+      const runner = judgeRunnerName(config, undefined, names);
+      // An unknown runner is found now, not after the eval.
+      if (runner !== undefined) resolveRunner(station.machine, runner);
+      return { sha256, warnings: [] };
+    },
+  };
+}
+
+/** Claims a run's directory for this process, by a lock file of its own in it. */
+export async function claimDirectory(
+  directory: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<{ release(): void }> {
+  try {
+    return await acquireModelLock({
+      path: join(directory, "run.lock"),
+      wait_s: 0,
+      holder: { purpose: "queue run", run_id: null },
+      clock,
+      signal,
+    });
+  } catch (error) {
+    if (!(error instanceof TouchstonedError) || error.code !== "lock_busy") throw error;
+    throw new TouchstonedError({
+      code: "run_busy",
+      exitCode: error.exitCode,
+      message: `${directory} is being run by another process: ${errorMessage(error)}`,
+      hint: "Wait for it, or stop it first.",
+    });
+  }
+}

@@ -1,0 +1,10 @@
+import { expect, it } from "vitest";
+import { benchSampler } from "../../../bench/sampler.ts";
+
+it("measures the share of a core that the sampler takes", async () => {
+  const rows = await benchSampler(1000);
+  expect(rows).toMatchObject([{ name: "sampler_cpu_share", unit: "% of a core", goal: "< 0.3" }]);
+  // How much it is depends on the machine; that it is more than nothing and no busy loop does not.
+  expect(rows[0]?.value).toBeGreaterThan(0);
+  expect(rows[0]?.value).toBeLessThan(20);
+});
