@@ -27,10 +27,10 @@ export type Declare = (program: Command, act: Act) => void;
 const DECLARATIONS: readonly Declare[] = [
   declareInit,
   declareConfig,
+  declareRunner,
   declareQueue,
   declareEval,
   declareJudge,
-  declareRunner,
   declareLock,
   declareSampler,
   declareStep,
