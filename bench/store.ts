@@ -4,19 +4,9 @@ import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { openSqliteStore, type Store } from "../src/store/index.ts";
 import { entryOf, jobsOf, ownerOf, submissionOf, T0 } from "../tests/helpers/store-fixtures.ts";
+import type { Measure } from "./measure.ts";
 
-/** One line of a bench report. */
-export interface BenchRow {
-  name: string;
-  value: number;
-  unit: string;
-  goal: string;
-  met: boolean;
-  /** The rate itself. */
-  note: string;
-}
-
-export interface StoreBenchOptions {
+interface StoreBenchOptions {
   /** Also with 100,000 jobs waiting. */
   full: boolean;
   /** On the disk that is to be measured; default: the system's temporary directory. */
@@ -161,8 +151,8 @@ async function benchWith(waiting: number, dir: string): Promise<Bench> {
   return new Bench(waiting, store, new Plain(join(dir, `plain-${waiting}.db`)));
 }
 
-function rowsOf(bench: Bench, rounds: readonly Rates[], smallest: readonly Rates[]): BenchRow[] {
-  const rows: BenchRow[] = [];
+function rowsOf(bench: Bench, rounds: readonly Rates[], smallest: readonly Rates[]): Measure[] {
+  const rows: Measure[] = [];
   const at = `${bench.waiting.toLocaleString("en-US")} waiting`;
   for (const [what, share] of [
     ["claims", "claim_share"],
@@ -184,7 +174,7 @@ function rowsOf(bench: Bench, rounds: readonly Rates[], smallest: readonly Rates
  * Claims and taking-ups a second of the real store against what the disk allows. Stores of all
  * lengths and the plain files take turns, so that all meet the same disk and the same load.
  */
-export async function benchStore(options: StoreBenchOptions): Promise<BenchRow[]> {
+export async function benchStore(options: StoreBenchOptions): Promise<Measure[]> {
   const dir = mkdtempSync(join(options.dir ?? tmpdir(), "touchstoned-bench-"));
   const benches: Bench[] = [];
   try {
@@ -212,5 +202,5 @@ export async function benchStore(options: StoreBenchOptions): Promise<BenchRow[]
 if (import.meta.main) {
   const rows = await benchStore({ full: process.argv.includes("--full"), log: console.error });
   console.log(JSON.stringify(rows, null, 2));
-  if (rows.some(({ met }) => !met)) process.exitCode = 1;
+  if (rows.some(({ met }) => met === false)) process.exitCode = 1;
 }
