@@ -26,13 +26,13 @@ export type Declare = (program: Command, act: Act) => void;
 
 /** One declaration a file, in the order in which `--help` shows them. */
 const DECLARATIONS: readonly Declare[] = [
-  declareConfig,
-  declareEval,
   declareInit,
+  declareConfig,
+  declareRunner,
+  declareQueue,
+  declareEval,
   declareJudge,
   declareLock,
-  declareQueue,
-  declareRunner,
   declareSampler,
   declareStep,
   declareTakeUp,

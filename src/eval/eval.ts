@@ -1,5 +1,6 @@
 import { errorMessage, EXIT, systemErrorCode, TouchstonedError } from "../core/errors.ts";
 import type { RunnerStatus } from "../runners/index.ts";
+import { bundleState } from "./bundle.ts";
 import type { RowBase } from "./cell.ts";
 import { runCells, type CellsOutcome, type EvalProgress } from "./cells-phase.ts";
 import { beginSampling, endSampling, type RunContext } from "./context.ts";
@@ -137,6 +138,20 @@ async function runPhases(
   return { ...(await cellsPhase(context, base, sampler, report)), load };
 }
 
+/** The outcome of a run that found everything done. */
+function wholeOutcome(bundle_dir: string): EvalOutcome {
+  const { cells_total, cells_ok, cells_failed } = bundleState(bundle_dir);
+  return {
+    exit_code: EXIT.done,
+    cells_total: cells_total ?? 0,
+    cells_ok: cells_ok ?? 0,
+    cells_failed: cells_failed ?? 0,
+    breaker: null,
+    error: null,
+    load: readLoad(bundle_dir),
+  };
+}
+
 /** What a full disk stops is said as such; anything else that was not foreseen goes on as it is. */
 function explained(error: unknown, bundle_dir: string): unknown {
   if (systemErrorCode(error) !== "ENOSPC" && systemErrorCode(error) !== "EDQUOT") return error;
@@ -155,7 +170,9 @@ function explained(error: unknown, bundle_dir: string): unknown {
  */
 export async function runEval(options: EvalOptions): Promise<EvalOutcome> {
   try {
-    const { context, status } = await openRun(options);
+    const opened = await openRun(options);
+    if (opened === null) return wholeOutcome(options.bundle_dir);
+    const { context, status } = opened;
     try {
       return await runPhases(options, context, status);
     } catch (error) {

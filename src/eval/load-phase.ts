@@ -45,7 +45,13 @@ function weights(
   if (baseline_used_mb === null || steady_used_mb === null) {
     return unknown("memory in use could not be read");
   }
-  return { weights_delta_mb: steady_used_mb - baseline_used_mb, weights_delta_reason: null };
+  const delta_mb = steady_used_mb - baseline_used_mb;
+  if (delta_mb < 0) {
+    return unknown(
+      `memory in use fell by ${Math.round(-delta_mb)} MB during the load: something else let go of more than the weights took`,
+    );
+  }
+  return { weights_delta_mb: delta_mb, weights_delta_reason: null };
 }
 
 function reasonOf(result: LoadResult): string | null {

@@ -5,7 +5,7 @@ import { ensureDir } from "../core/files.ts";
 import type { UlidSource } from "../core/ids.ts";
 import type { ModelSpec } from "../core/model-spec.ts";
 import type { Runner, RunnerStatus } from "../runners/index.ts";
-import { unmarkBundle } from "./bundle.ts";
+import { bundleState, unmarkBundle } from "./bundle.ts";
 import { bundlePaths } from "./bundle-paths.ts";
 import type { EvalProgress } from "./cells-phase.ts";
 import { defaultEvalConfig, type EvalConfig } from "./config.ts";
@@ -89,11 +89,12 @@ function openBundle(options: EvalOptions, now: Manifest): Manifest {
 
 /**
  * Checks the disk, asks runner and host who they are, makes or proves the manifest. The bundle no
- * longer counts as finished when this resolves. The caller closes `context.events`.
+ * longer counts as finished when this resolves. The caller closes `context.events`. null where the
+ * bundle is whole already: there is nothing to ask, and its reports and judge stay what they are.
  */
 export async function openRun(
   options: EvalOptions,
-): Promise<{ context: RunContext; status: RunnerStatus }> {
+): Promise<{ context: RunContext; status: RunnerStatus } | null> {
   const { bundle_dir, model, pack, runner, clock } = options;
   const config = options.config ?? defaultEvalConfig();
   const probes = options.probes ?? realProbes(clock, options.new_id);
@@ -108,6 +109,7 @@ export async function openRun(
     now_ms: clock.now_ms(),
   });
   const manifest = openBundle(options, now);
+  if (options.resume && bundleState(bundle_dir).state === "whole") return null;
   unmarkBundle(bundle_dir);
   const paths = bundlePaths(bundle_dir);
   const context: RunContext = {

@@ -4,7 +4,7 @@ import { z } from "zod";
  * What became of one step. `not_applicable`: the runner has nothing of the kind (a fixed one cannot
  * load); `interrupted`: the user stopped the run, which is nobody's fault.
  */
-export const stepStatusSchema = z.enum([
+const stepStatusSchema = z.enum([
   "pending",
   "running",
   "ok",
@@ -17,7 +17,7 @@ export const stepStatusSchema = z.enum([
 ]);
 export type StepStatus = z.output<typeof stepStatusSchema>;
 
-export const resetRecordSchema = z.object({
+const resetRecordSchema = z.object({
   outcome: z.enum(["ok", "failed", "skipped", "not_applicable"]),
   /** `command`, `unload`, or `none` where resetting is switched off. */
   how: z.enum(["command", "unload", "none"]),
@@ -27,7 +27,7 @@ export const resetRecordSchema = z.object({
 export type ResetRecord = z.output<typeof resetRecordSchema>;
 
 /** Megabytes are 10^6 bytes; null is "could not be read". */
-export const settleRecordSchema = z.object({
+const settleRecordSchema = z.object({
   outcome: z.enum(["ok", "timeout", "not_applicable", "interrupted"]),
   reason: z.string().nullable(),
   waited_s: z.number(),
@@ -40,7 +40,7 @@ export const settleRecordSchema = z.object({
 export type SettleRecord = z.output<typeof settleRecordSchema>;
 
 /** One run of a step's child. */
-export const stepRecordSchema = z.object({
+const stepRecordSchema = z.object({
   kind: z.enum(["load", "eval", "judge"]),
   status: stepStatusSchema,
   /** RFC 3339, UTC. */
@@ -61,7 +61,7 @@ export const stepRecordSchema = z.object({
 export type StepRecord = z.output<typeof stepRecordSchema>;
 
 /** One execution of an entry; each invocation of `queue run` that touches it adds one. */
-export const attemptSchema = z.object({
+const attemptSchema = z.object({
   /** ULID of the invocation. */
   invocation: z.string(),
   started: z.string(),
@@ -89,7 +89,7 @@ export const stepsFileSchema = z.object({
 export type StepsFile = z.output<typeof stepsFileSchema>;
 
 /** Medians over the good answers of one bundle; null where no answer has the figure. */
-export const entryResultSchema = z.object({
+const entryResultSchema = z.object({
   cells_total: z.int().nullable(),
   cells_ok: z.int(),
   cells_failed: z.int(),
@@ -101,7 +101,7 @@ export const entryResultSchema = z.object({
 });
 export type EntryResult = z.output<typeof entryResultSchema>;
 
-export const entrySummarySchema = z.object({
+const entrySummarySchema = z.object({
   index: z.int(),
   id: z.string().nullable(),
   key: z.string(),

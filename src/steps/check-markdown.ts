@@ -15,7 +15,9 @@ export function checkMarkdown(report: CheckReport): string {
   const bad = report.rows.filter((row) => !row.ok);
   const verdict =
     bad.length === 0
-      ? `All ${report.rows.length} models can be measured.`
+      ? report.rows.length === 1
+        ? "The one model can be measured."
+        : `All ${report.rows.length} models can be measured.`
       : `${bad.length} of ${report.rows.length} models cannot be measured.`;
   const header = ["model", "role", "runner", "ok", "loaded", "status", "load s", "first token s"];
   header.push("RAM before MB", "after MB", "delta MB", "reset evicts");

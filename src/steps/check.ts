@@ -14,7 +14,7 @@ import { waitSettled } from "./settle.ts";
 import { readQueueFile, takeUp } from "./take-up.ts";
 
 /** One model on one runner, as the entries or their judges name it. */
-export interface CheckTarget {
+interface CheckTarget {
   role: "model" | "judge";
   runner: string;
   model: ModelSpec;
@@ -79,7 +79,7 @@ const CHECK_TOKENS = 512;
 const QUESTION = "Which day comes after Tuesday? Answer with one word.";
 
 /** Each model spec on each runner once, judges last, in the order of the file. */
-export function checkTargets(
+function checkTargets(
   entries: readonly QueueEntry[],
   judgeOf: (entry: QueueEntry) => { runner: string | null; model: string } | null,
 ): CheckTarget[] {

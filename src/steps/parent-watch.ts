@@ -25,7 +25,8 @@ function kill(pid: number): void {
 /** Ends this process and everything it started, at once. Nobody is left to tell. */
 function endOwnTree(): void {
   const token = process.env[TREE_VARIABLE]?.split(" ").at(-1);
-  const members = token === undefined ? [] : treeMembers(process.pid, token);
+  const members =
+    token === undefined ? [] : treeMembers({ pid: process.pid, start_token: undefined }, token);
   for (const pid of members) kill(pid);
   kill(process.pid);
 }

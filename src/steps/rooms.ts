@@ -30,7 +30,7 @@ export interface Loaders {
 }
 
 /** Who judges an entry. */
-export interface JudgeTarget {
+interface JudgeTarget {
   /** null: the runner of the entry. */
   runner: string | null;
   model: string;

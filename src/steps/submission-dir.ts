@@ -29,7 +29,7 @@ const submissionSchema = z.object({
 });
 
 /** `submission.json`: what was taken up; written once and never changed. */
-export type SubmissionRecord = z.output<typeof submissionSchema>;
+type SubmissionRecord = z.output<typeof submissionSchema>;
 
 /** A submission as it lies on disk. */
 export interface SubmissionDir {

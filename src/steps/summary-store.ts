@@ -15,7 +15,7 @@ import {
 const FULL_DISK_CODES: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EROFS", "EIO"]);
 
 /** A record that could not be written: the run must end, since it could not say what it did. */
-export function recordError(path: string, error: unknown): unknown {
+function recordError(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
   if (code === undefined || !FULL_DISK_CODES.has(code)) return error;
   const what = code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : code;

@@ -37,7 +37,7 @@ export interface WatchResult {
 }
 
 /** Counts running time and silence from looks, and leaves out the time that nobody ran. */
-export class LifeCounter {
+class LifeCounter {
   readonly #clock: Clock;
   #monotonic_ms: number;
   #wall_ms: number;

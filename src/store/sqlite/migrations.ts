@@ -27,7 +27,7 @@ function newer(path: string, found: number, known: number): TouchstonedError {
 }
 
 /** Schema number of the file; 0 = empty. Throws `store_newer`, `store_foreign`. */
-export function schemaVersion(db: Database, known: number): number {
+function schemaVersion(db: Database, known: number): number {
   const version = db.pragma("user_version");
   const application = db.pragma("application_id");
   if (application !== APPLICATION_ID) {

@@ -115,7 +115,10 @@ describe("touchstoned eval on a real server", () => {
         : undefined;
     });
     const { pid = -1 } = running.child;
-    const children = treeMembers(pid, "no such token")
+    const children = treeMembers(
+      { pid, start_token: processIdentity(pid)?.start_token },
+      "no such token",
+    )
       .filter((member) => member !== pid)
       .flatMap((member) => processIdentity(member) ?? []);
     expect(children.length).toBeGreaterThan(0);

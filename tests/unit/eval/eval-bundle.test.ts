@@ -93,6 +93,22 @@ test("a resumed run takes the mark of a finished bundle away first", async () =>
   expect(existsSync(join(dir, "bundle.json"))).toBe(true);
 });
 
+test("resuming a whole bundle asks nothing and changes nothing", async () => {
+  const [dir, runner] = [tempDir(), new FakeRunner()];
+  const first = await run(dir, runner);
+  const judged = JSON.stringify({
+    ...(JSON.parse(readFileSync(join(dir, "bundle.json"), "utf8")) as object),
+    judge: { model: "j" },
+  });
+  writeFileSync(join(dir, "bundle.json"), judged);
+  runner.reply = () => {
+    throw new Error("asked although everything is there");
+  };
+  const again = await run(dir, runner, { resume: true });
+  expect(again).toMatchObject({ exit_code: 0, cells_total: first.cells_total, error: null });
+  expect(readFileSync(join(dir, "bundle.json"), "utf8")).toBe(judged);
+});
+
 test("progress lines come from the runner, at most one in 30 s", async () => {
   const [dir, runner, clock] = [tempDir(), new FakeRunner(), new FakeClock()];
   runner.reply = (request, n) => {

@@ -27,8 +27,12 @@ describe("one night", () => {
     ]);
     expect(w.log).toEqual([
       "lock 0",
-      ...["unload a", "load x @a", "eval x @a"],
-      ...["unload a", "load y @a", "eval y @a"],
+      "unload a",
+      "load x @a",
+      "eval x @a",
+      "unload a",
+      "load y @a",
+      "eval y @a",
       "unlock",
     ]);
     expect(summary.entries[0]).toMatchObject({
@@ -125,8 +129,11 @@ describe("the judge", () => {
     const { summary } = await w.run();
     expect(rows(summary)).toEqual([["x", "ok", "ok", "ok"]]);
     expect(w.log.slice(1, -1)).toEqual([
-      ...["unload a", "load x @a", "eval x @a"],
-      ...["unload a", "judge x @a"],
+      "unload a",
+      "load x @a",
+      "eval x @a",
+      "unload a",
+      "judge x @a",
     ]);
   });
 
@@ -191,8 +198,16 @@ describe("order", () => {
     expect(exit_code).toBe(0);
     const order = w.log.filter((line) => /lock|start|stop|eval/.test(line));
     expect(order).toEqual([
-      ...["lock 0", "start a", "eval y @a", "stop a", "unlock"],
-      ...["lock Infinity", "start a", "eval x @a", "stop a", "unlock"],
+      "lock 0",
+      "start a",
+      "eval y @a",
+      "stop a",
+      "unlock",
+      "lock Infinity",
+      "start a",
+      "eval x @a",
+      "stop a",
+      "unlock",
     ]);
     expect(w.clock.now_ms()).toBeGreaterThanOrEqual(Date.parse(due));
   });
@@ -205,8 +220,10 @@ describe("runners of our own", () => {
     w.write([entry("x"), entry("y"), entry("z", { runner: "b" })]);
     await w.run();
     expect(w.log.filter((line) => /^(start|stop)/.test(line))).toEqual([
-      ...["start a", "stop a"],
-      ...["start b", "stop b"],
+      "start a",
+      "stop a",
+      "start b",
+      "stop b",
     ]);
   });
 

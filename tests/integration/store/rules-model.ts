@@ -33,6 +33,10 @@ interface ModelOwner {
   beat_ms: number;
 }
 
+function rank(job: ModelJob): number {
+  return Math.floor(job.created_ms / 1000) + 360 * job.priority;
+}
+
 export class RulesModel {
   jobs: ModelJob[] = [];
   owners: ModelOwner[] = [];
@@ -84,7 +88,6 @@ export class RulesModel {
   /** Undefined = nobody of that name is registered; null = nothing to do. */
   claim(owner: string, now: number, can: Able): string | null | undefined {
     if (!this.owners.some(({ id }) => id === owner)) return undefined;
-    const rank = (job: ModelJob) => Math.floor(job.created_ms / 1000) + 360 * job.priority;
     const [first] = this.#candidates(can)
       .filter(({ from_ms }) => from_ms <= now)
       .map(({ job }) => job)
