@@ -14,15 +14,8 @@ export interface FoundServer {
   mirror_silent: boolean;
 }
 
-/**
- * True where what apt-get said means that nobody answered at the mirror's address. A mirror that
- * answers without the package (Debian's testing suite moves) is another matter: that has to be seen.
- */
-export function mirrorIsSilent(said: string): boolean {
-  return /Failed to fetch .*(Could not (resolve|connect)|Unable to connect|[Cc]onnection (timed out|refused)|Network is unreachable|Temporary failure| 50[234] )/.test(
-    said,
-  );
-}
+/** What get-llama-server.sh ends with where nobody answers at the mirror's address. */
+const MIRROR_SILENT = 75;
 
 function onPath(program: string): string | undefined {
   return (process.env["PATH"] ?? "")
@@ -82,7 +75,7 @@ export function findLlamaServer(root: string): FoundServer {
     return { ...none, reason: `${cacheFolder(root)} was filled, but its program does not run` };
   }
   const said = `${result.stdout}${result.stderr}`.trim().split("\n").slice(-8).join("\n");
-  if (mirrorIsSilent(said)) {
+  if (result.status === MIRROR_SILENT) {
     return { ...none, mirror_silent: true, reason: `The package mirror does not answer:\n${said}` };
   }
   const how = result.error?.message ?? `exit status ${result.status ?? result.signal}`;

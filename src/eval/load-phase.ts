@@ -72,7 +72,11 @@ const STILL_LOADING = new Set<FaultClass | undefined>(["loading", "busy", "total
 async function loadModel(context: RunContext): Promise<LoadResult> {
   const { runner, clock, signal, model } = context;
   const { load_s, connect_s } = context.config.request_limits;
-  if (runner.residency === "managed") return runner.load(model.id, { limit_s: load_s, signal });
+  // Options that a server reads at load must be there already, or the first request loads again.
+  const { extra_body } = model;
+  if (runner.residency === "managed") {
+    return runner.load(model.id, { limit_s: load_s, signal, extra_body });
+  }
   const start_ms = clock.monotonic_ms();
   for (;;) {
     const left_s = load_s - (clock.monotonic_ms() - start_ms) / 1000;

@@ -5,7 +5,7 @@ import { inputError } from "../core/errors.ts";
 const HEAD_BYTES = 24;
 /** The shortest entry: an empty name, a type and one byte. */
 const ENTRY_BYTES = 13;
-const KNOWN_VERSIONS = [2, 3];
+const KNOWN_VERSIONS = new Set([2, 3]);
 
 /**
  * Refuses, by its first bytes, a file that cannot be a GGUF model: a page saved in its place, a
@@ -22,7 +22,7 @@ export function checkGgufHead(path: string): void {
     }
     if (read < HEAD_BYTES) throw inputError(`${path} ends inside its header`);
     const version = head.readUInt32LE(4);
-    if (!KNOWN_VERSIONS.includes(version)) {
+    if (!KNOWN_VERSIONS.has(version)) {
       throw inputError(`${path} is a GGUF file of an unknown version (${version})`);
     }
     const entries = Number(head.readBigUInt64LE(8) + head.readBigUInt64LE(16));

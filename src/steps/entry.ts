@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { isoTime, type Clock } from "../core/clock.ts";
-import { errorMessage, EXIT, TouchstonedError } from "../core/errors.ts";
+import { isoTime } from "../core/clock.ts";
+import { errorMessage, TouchstonedError } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import type { Log } from "../core/log.ts";
 import type {
@@ -13,6 +13,7 @@ import type {
 } from "../queue/index.ts";
 import { countAttempts, entryResult, readAttempts, secondsOf } from "./bundle-state.ts";
 import type { Emit } from "./run-events.ts";
+import { requireAnswer } from "./require-answer.ts";
 import { resetModels } from "./reset.ts";
 import type { HeldLock, Rooms } from "./rooms.ts";
 import { runStep } from "./run-step.ts";
@@ -38,31 +39,6 @@ export interface EntryContext {
 }
 
 const GOOD: ReadonlySet<StepStatus> = new Set(["ok", "not_applicable"]);
-
-/** A server that is being restarted comes back within this; a dead one must not cost an hour. */
-const ANSWER_LIMIT_S = 30;
-
-/**
- * Waits a little for a runner to answer. Throws `endpoint_dead` (exit 69) where it does not: the
- * load would wait for it as long as for the slowest model.
- */
-async function requireAnswer(ready: ReadyRunner, clock: Clock, signal: AbortSignal) {
-  const deadline_ms = clock.monotonic_ms() + ANSWER_LIMIT_S * 1000;
-  for (;;) {
-    const status = await ready.runner.status();
-    if (status.reachable || status.loading || signal.aborted) return;
-    if (clock.monotonic_ms() >= deadline_ms) {
-      const { name, url } = ready.attached;
-      throw new TouchstonedError({
-        code: "endpoint_dead",
-        exitCode: EXIT.unavailable,
-        message: `endpoint dead: the runner "${name}" (${url}) does not answer: ${status.reason ?? "no reason"}`,
-        hint: "Start it, or correct its url in machine.yaml.",
-      });
-    }
-    await clock.sleep(1000, signal);
-  }
-}
 
 /** One execution of one entry: what was done is on disk before the next thing is begun. */
 class EntryRun {

@@ -11,11 +11,10 @@ import { runnerConformance, VERY_LONG, type Subject } from "./conformance.ts";
 
 async function real(kind: "llama-server" | "embedded"): Promise<Subject> {
   const work_dir = mkdtempSync(join(tmpdir(), "touchstoned-conformance-"));
-  const started = await startRealServer(work_dir, { kind, slots: 2, context_length: 1024 });
+  const started = await startRealServer(work_dir, { kind, slots: 2, context_length: 8192 });
   return {
     runner: started.runner,
     model: "tiny",
-    slot_context: 1024,
     close: async () => {
       await started.stop();
       rmSync(work_dir, { recursive: true, force: true });
@@ -34,22 +33,25 @@ function chatFake(request: Recorded): Reply | undefined {
 }
 
 const kind = realKind();
-if (kind === "llama-server") runnerConformance("llama-server (real)", () => real("llama-server"));
-runnerConformance("embedded (real)", () => real("embedded"));
+if (kind === "llama-server")
+  runnerConformance("llama-server (real)", { managed: false, slot_context: 8192 }, () =>
+    real("llama-server"),
+  );
+runnerConformance("embedded (real)", { managed: true, slot_context: 8192 }, () => real("embedded"));
 
-runnerConformance("llama-server (fake)", async () => {
+runnerConformance("llama-server (fake)", { managed: false, slot_context: null }, async () => {
   const server = await fakeLlamaServer({ chat: chatFake });
   const runner = attach("llama-server", server.url);
-  return { runner, model: "fake", slot_context: null, close: () => server.close() };
+  return { runner, model: "fake", close: () => server.close() };
 });
 
-runnerConformance("openai (fake)", async () => {
+runnerConformance("openai (fake)", { managed: false, slot_context: null }, async () => {
   const server = await fakeOpenAi({ chat: chatFake });
   const runner = attach("openai", server.url, { declared_slots: 4 });
-  return { runner, model: "fake", slot_context: null, close: () => server.close() };
+  return { runner, model: "fake", close: () => server.close() };
 });
 
-runnerConformance("ollama (fake)", async () => {
+runnerConformance("ollama (fake)", { managed: true, slot_context: null }, async () => {
   const server = await fakeOllama({
     chat: (request) =>
       asksForMuch(request)
@@ -57,5 +59,5 @@ runnerConformance("ollama (fake)", async () => {
         : undefined,
   });
   const runner = attach("ollama", server.url);
-  return { runner, model: "fake", slot_context: null, close: () => server.close() };
+  return { runner, model: "fake", close: () => server.close() };
 });

@@ -15,6 +15,7 @@ import {
 } from "../../helpers/llama-server.ts";
 import { attach, chatRequest } from "../../helpers/requests.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
+import { onlyIf } from "../../helpers/only-if.ts";
 import { waitFor } from "../../helpers/wait.ts";
 
 const kind = realKind();
@@ -32,9 +33,9 @@ function attachTo(runner: Runner, clock: Clock): Runner {
 
 /** Moves time on until the request has ended: what is still on its way may come in between. */
 async function passTime(clock: FakeClock, asked: Promise<GenerateResult>): Promise<GenerateResult> {
-  let ended = false;
-  void asked.finally(() => (ended = true));
-  while (!ended) {
+  const ended = new AbortController();
+  void asked.finally(() => ended.abort());
+  while (!ended.signal.aborted) {
     clock.advance(60_000);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -43,13 +44,16 @@ async function passTime(clock: FakeClock, asked: Promise<GenerateResult>): Promi
 
 describe(`a real ${kind}`, () => {
   test("that is killed in mid-answer cut the stream: what it said is kept, and not called an answer", async () => {
-    const { runner, pid } = await serve();
+    const { runner, pid } = await serve({ context_length: 16_384 });
+    let killed = false;
     const result = await runner.generate(
       chatRequest({
         model: "tiny",
-        max_tokens: 1500,
+        max_tokens: 16_000,
         onProgress: ({ phase }) => {
-          if (phase === "answer") process.kill(pid, "SIGKILL");
+          if (phase !== "answer" || killed) return;
+          killed = true;
+          process.kill(pid, "SIGKILL");
         },
       }),
     );
@@ -65,14 +69,14 @@ describe(`a real ${kind}`, () => {
   });
 
   test("that hangs in mid-answer runs into the limit on silence", async () => {
-    const { runner, pid } = await serve();
+    const { runner, pid } = await serve({ context_length: 16_384 });
     onTestFinished(() => void process.kill(pid, "SIGCONT"));
     const clock = new FakeClock();
     const begun = Promise.withResolvers<void>();
     const asked = attachTo(runner, clock).generate(
       chatRequest({
         model: "tiny",
-        max_tokens: 1500,
+        max_tokens: 16_000,
         limits: LIMITS,
         onProgress: ({ phase }) => {
           if (phase !== "answer") return;
@@ -139,7 +143,7 @@ describe(`a real ${kind}`, () => {
     expect(cold.server_timing.prompt_s).toBeGreaterThan(0);
   });
 
-  test.runIf(kind === "llama-server")(
+  test.each(onlyIf(kind === "llama-server"))(
     "is away, then loading, then there, and never the other way round",
     async () => {
       const dir = tempDir();

@@ -18,6 +18,7 @@ import {
 } from "../../helpers/llama-server.ts";
 import { chatRequest } from "../../helpers/requests.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
+import { onlyIf } from "../../helpers/only-if.ts";
 import { waitFor } from "../../helpers/wait.ts";
 
 const KINDS =
@@ -66,10 +67,10 @@ describe.each(KINDS)("a %s of our own", (kind) => {
   });
 
   test("is stopped in mid-answer within its grace, and the answer is a fault", async () => {
-    const started = await startRealServer(tempDir(), { kind });
+    const started = await startRealServer(tempDir(), { kind, context_length: 16_384 });
     const answering = Promise.withResolvers<void>();
     const result = started.runner.generate(
-      chatRequest({ model: "tiny", max_tokens: 1500, onProgress: () => answering.resolve() }),
+      chatRequest({ model: "tiny", max_tokens: 16_000, onProgress: () => answering.resolve() }),
     );
     await answering.promise;
     await started.stop();
@@ -98,15 +99,17 @@ describe.each(KINDS)("a %s of our own", (kind) => {
     expect(family.length).toBeGreaterThanOrEqual(2);
     parent.kill("SIGKILL");
     await waitFor("the whole family to end", () => family.every(gone));
+    expect(gone(server)).toBe(true);
   });
 
-  test.runIf(existsSync("/usr/bin/setpriv"))("dies also with its guard", async () => {
+  test.each(onlyIf(existsSync("/usr/bin/setpriv")))("dies also with its guard", async () => {
     const { parent, server, family } = await holder(tempDir());
     const guard = family.find((pid) => pid !== server) ?? 0;
     process.kill(guard, "SIGKILL");
     await waitFor("the server to end", () => gone(server));
     parent.kill("SIGKILL");
     await waitFor("the parent to end", () => gone(parent.pid ?? 0));
+    expect(family.filter((pid) => !gone(pid))).toEqual([]);
   });
 
   test("with a broken model says in its error what the server said", async () => {

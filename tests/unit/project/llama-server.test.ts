@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
-import { cacheFolder, mirrorIsSilent, presentServer } from "../../../scripts/llama-server.ts";
+import { cacheFolder, findLlamaServer, presentServer } from "../../../scripts/llama-server.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 
 function program(path: string, text: string): string {
@@ -38,24 +39,51 @@ describe("finding a llama-server", () => {
   });
 });
 
-describe("a mirror that does not answer", () => {
-  const uri = "http://deb.debian.org/debian/dists/forky/InRelease ";
+/** A project whose real script meets an apt that says what it is told to. */
+function projectWithApt(apt: { update: string; show?: string }): string {
+  const [root, bin] = [tempDir(), tempDir()];
+  mkdirSync(join(root, "scripts"));
+  const script = fileURLToPath(new URL("../../../scripts/get-llama-server.sh", import.meta.url));
+  copyFileSync(script, join(root, "scripts", "get-llama-server.sh"));
+  program(join(bin, "dpkg"), "echo amd64");
+  program(join(bin, "dpkg-deb"), "exit 0");
+  program(join(bin, "apt-cache"), apt.show ?? "exit 0");
+  program(
+    join(bin, "apt-get"),
+    `case "$*" in
+      indextargets*) echo "Debian|http://mirror.example/debian/" ;;
+      *update*) ${apt.update} ;;
+      *) exit 0 ;;
+    esac`,
+  );
+  vi.stubEnv("TOUCHSTONED_TEST_LLAMA_SERVER", undefined);
+  vi.stubEnv("PATH", `${bin}:/usr/bin:/bin`);
+  return root;
+}
+
+describe("fetching it", () => {
+  const uri = "http://mirror.example/debian/dists/forky/InRelease ";
 
   it.each([
-    `W: Failed to fetch ${uri} Could not resolve 'deb.debian.org'`,
-    `W: Failed to fetch ${uri} Could not connect to 127.0.0.1:9 (127.0.0.1). - connect (111: Connection refused)`,
+    `W: Failed to fetch ${uri} Could not resolve 'mirror.example'`,
+    `W: Failed to fetch ${uri} Could not connect to 127.0.0.1:9 (111: Connection refused)`,
     `E: Failed to fetch ${uri} 503  Service Unavailable [IP: 203.0.113.80 80]`,
-  ])("is told from what apt-get says: %s", (said) => {
-    const rest =
-      "W: Some index files failed to download.\nE: Unable to locate package llama.cpp-tools";
-    expect(mirrorIsSilent(`${said}\n${rest}`)).toBe(true);
+  ])("says that the mirror does not answer: %s", (said) => {
+    const found = findLlamaServer(projectWithApt({ update: `echo "${said}" >&2; exit 100` }));
+    expect(found).toMatchObject({ path: null, mirror_silent: true });
+    expect(found.reason).toContain("Failed to fetch");
   });
 
-  it.each([
-    "E: Unable to locate package llama.cpp-tools",
-    `E: Failed to fetch ${uri} 404  Not Found [IP: 203.0.113.80 80]`,
-    "no Debian mirror is configured (run apt-get update once)",
-  ])("is not the excuse where it did answer: %s", (said) => {
-    expect(mirrorIsSilent(said)).toBe(false);
+  it("has no such excuse where the mirror answers that the suite is gone", () => {
+    const said = `E: The repository '${uri}' does not have a Release file.`;
+    const found = findLlamaServer(projectWithApt({ update: `echo "${said}" >&2; exit 100` }));
+    expect(found).toMatchObject({ path: null, mirror_silent: false });
+    expect(found.reason).toContain("THE SUITE forky IS GONE");
+  });
+
+  it("nor where the suite has no such package any more", () => {
+    const found = findLlamaServer(projectWithApt({ update: "exit 0", show: "exit 100" }));
+    expect(found).toMatchObject({ path: null, mirror_silent: false });
+    expect(found.reason).toContain("THE PACKAGE llama.cpp-tools IS GONE");
   });
 });
