@@ -237,7 +237,7 @@ export class FaultDisk implements Disk {
   /** The machine stops and starts again: of what was not synced, only what `kept` names is there. */
   crash(kept: (change: number) => boolean, tear: Tear): void {
     this.step = () => {};
-    for (const change of [...this.#pending].filter((_, index) => kept(index))) {
+    for (const change of this.#pending.filter((_, index) => kept(index))) {
       this.#settle(change);
     }
     this.#pending = [];
@@ -257,7 +257,7 @@ export class FaultDisk implements Disk {
     const { step } = this;
     this.step = () => {};
     work();
-    for (const change of [...this.#pending]) this.#settle(change);
+    for (const change of this.#pending.slice()) this.#settle(change);
     this.step = step;
   }
 

@@ -184,7 +184,7 @@ describe("the parsing child", () => {
     );
     parser.warm();
     parser.close();
-    await waitFor("the end of the child", () => existsSync(marker));
+    expect(await waitFor("the end of the child", () => existsSync(marker))).toBe(true);
   });
 
   it("is ended at once when the daemon stops", async () => {

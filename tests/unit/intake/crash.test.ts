@@ -124,6 +124,7 @@ async function crashAt(name: string, last: number) {
 }
 
 describe.each(Object.keys(SCENES))("%s", { timeout: 60_000 }, (name) => {
+  // `settleAndCheck` holds the expectations.
   it("survives a crash before each step, with any of what was not synced lost or torn", async () => {
     const total = await play(name, await begin(name), () => {});
     expect(total).toBeGreaterThan(15);
@@ -154,6 +155,7 @@ describe.each(Object.keys(SCENES))("%s", { timeout: 60_000 }, (name) => {
         });
         await settleAndCheck(world, name, what);
       }
+      expect(total).toBeGreaterThan(15);
     },
   );
 
@@ -168,5 +170,6 @@ describe.each(Object.keys(SCENES))("%s", { timeout: 60_000 }, (name) => {
       world.disk.crash(() => true, "half");
       await settleAndCheck(world, name, `full from step ${step} on`);
     }
+    expect(total).toBeGreaterThan(15);
   });
 });

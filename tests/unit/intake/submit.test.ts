@@ -20,6 +20,18 @@ function submit(world: World, change: Partial<SubmitOptions> = {}): string {
   });
 }
 
+/** open, write, fsync, link, unlink, sync of the directory */
+const STEPS = 6;
+
+/** From that step of the disk on (or for so many steps) there is nothing but this error. */
+function stopAt(world: World, step: number, error: Error, times = Infinity): void {
+  let steps = -1;
+  world.disk.step = () => {
+    steps += 1;
+    if (steps >= step && steps < step + times) throw error;
+  };
+}
+
 function thrown(work: () => unknown): TouchstonedError {
   try {
     work();
@@ -61,57 +73,37 @@ describe("submitFile", () => {
   });
 
   it("leaves, at each crash, no file or the whole file, which is then taken up", async () => {
-    for (let step = 0; ; step += 1) {
-      const outcomes = new Set<boolean>();
-      let ended = false;
-      for (const tear of TEARS) {
-        for (const kept of [() => true, () => false, (n: number) => n === 0]) {
-          const world = new World();
-          let steps = 0;
-          world.disk.step = () => {
-            if ((steps += 1) > step) throw new Crash();
-          };
-          try {
-            submit(world);
-            ended = true;
-          } catch {
-            // the process is gone
-          }
-          world.disk.crash(kept, tear);
-          const there = world.disk.exists(`${INBOX}/a.yaml`);
-          if (there) expect(world.disk.text(`${INBOX}/a.yaml`)).toBe(TEXT);
-          const inbox = await world.open();
-          for (let n = 0; n < 3; n += 1) await rest(world, inbox);
-          expect(await world.store.submissions()).toHaveLength(there ? 1 : 0);
-          expect(world.in("rejected")).toEqual([]);
-          outcomes.add(there);
-        }
-      }
-      if (ended) {
-        expect([...outcomes]).toEqual([true]);
-        expect(step).toBeGreaterThan(4);
-        return;
+    const kinds = [() => true, () => false, (n: number) => n === 0];
+    const found: string[] = [];
+    for (let step = 0; step < STEPS; step += 1) {
+      for (const [kept, tear] of kinds.flatMap((kind) =>
+        TEARS.map((one) => [kind, one] as const),
+      )) {
+        const world = new World();
+        stopAt(world, step, new Crash());
+        expect(() => submit(world)).toThrow(Crash);
+        world.disk.crash(kept, tear);
+        const there = world.disk.exists(`${INBOX}/a.yaml`);
+        expect(there ? world.disk.text(`${INBOX}/a.yaml`) : TEXT).toBe(TEXT);
+        const inbox = await world.open();
+        for (let n = 0; n < 3; n += 1) await rest(world, inbox);
+        expect(await world.store.submissions()).toHaveLength(there ? 1 : 0);
+        expect(world.in("rejected")).toEqual([]);
+        found.push(there ? "there" : "not there");
       }
     }
+    expect(new Set(found).size).toBe(2);
   });
 
   it.each(["ENOSPC", "EIO", "EACCES", "EMFILE"])(
-    "after %s at any call there is no half file",
+    "after %s at any call there is no file or the whole file",
     (code) => {
-      for (let step = 0, total = 1; step < total; step += 1) {
+      for (let step = 0; step < STEPS; step += 1) {
         const world = new World();
-        let steps = 0;
-        world.disk.step = () => {
-          if ((steps += 1) === step + 1) throw Object.assign(new Error(code), { code });
-        };
-        try {
-          submit(world);
-        } catch {
-          // said to the person
-        }
-        total = Math.max(total, steps);
+        stopAt(world, step, Object.assign(new Error(code), { code }), 1);
+        expect(() => submit(world)).toThrow(code);
         const path = `${INBOX}/a.yaml`;
-        if (world.disk.exists(path)) expect(world.disk.text(path)).toBe(TEXT);
+        expect(world.disk.exists(path) ? world.disk.text(path) : TEXT).toBe(TEXT);
       }
     },
   );

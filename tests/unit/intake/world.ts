@@ -1,7 +1,7 @@
 import { TouchstonedError } from "../../../src/core/errors.ts";
 import { sha256Hex } from "../../../src/core/json.ts";
 import { ulidSource } from "../../../src/core/ids.ts";
-import { Inbox } from "../../../src/intake/inbox.ts";
+import { Inbox, type PassReport } from "../../../src/intake/inbox.ts";
 import type { SubmissionPlan } from "../../../src/intake/parse-protocol.ts";
 import type { Parser, ParseOutcome } from "../../../src/intake/parser.ts";
 import type { IntakeWorld } from "../../../src/intake/ports.ts";
@@ -39,7 +39,7 @@ function planOf(id: string, path: string, bytes: Buffer): SubmissionPlan {
 }
 
 /** Parses in this process. `play` says what happens in place of that. */
-export class FakeParser implements Parser {
+class FakeParser implements Parser {
   readonly play: ((bytes: Buffer) => ParseOutcome | undefined)[] = [];
   parsed = 0;
   warmed = 0;
@@ -145,4 +145,21 @@ export async function rest(world: World, inbox: Inbox) {
   world.clock.advance(MIN_AGE_MS);
   const second = await inbox.pass(NEVER);
   return { first, second };
+}
+
+export function outcomes({ outcomes: all }: PassReport) {
+  return Object.fromEntries(all.map(({ name, outcome }) => [name, outcome]));
+}
+
+/** Lets what was dropped rest, and says what became of each. */
+export async function taken(world: World, inbox: Inbox) {
+  return outcomes((await rest(world, inbox)).second);
+}
+
+/** The reason that was written beside a rejected file. */
+export function reasonOf(world: World, name: string): Record<string, unknown> {
+  const path = world.disk
+    .tree(`${INBOX}/rejected`)
+    .find((one) => one.endsWith(`-${name}.reason.json`));
+  return JSON.parse(world.disk.text(path ?? "")) as Record<string, unknown>;
 }
