@@ -7,6 +7,7 @@ import { measureClient } from "./client.ts";
 import type { Measure } from "./measure.ts";
 import { benchSampler } from "./sampler.ts";
 import { measureStart } from "./start.ts";
+import { benchStore } from "./store.ts";
 
 const json = process.argv.includes("--json");
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -36,6 +37,7 @@ for (const [what, take] of [
   ["command start", measureStart],
   ["client", measureClient],
   ["sampler", () => benchSampler()],
+  ["store", () => benchStore({ full: process.argv.includes("--full") })],
 ] as const) {
   say(`measuring: ${what} ...`);
   rows.push(...(await take()));

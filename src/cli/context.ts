@@ -10,6 +10,8 @@ export interface CommandContext {
   cwd: string;
   /** Aborts at the first SIGINT, SIGTERM or SIGHUP; the second one ends the process. */
   signal: AbortSignal;
+  /** From now on the command itself sees to SIGINT, SIGTERM and SIGHUP, each time they come. */
+  takeSignals(handler: (signal: NodeJS.Signals) => void): void;
 }
 
 /** A command: options in, exit code out. It throws a `TouchstonedError` for known trouble. */

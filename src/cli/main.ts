@@ -22,9 +22,12 @@ if (argv.length === 1 && argv[0] === "--version") {
   // of what Node needs to start.
   writeSync(1, `${packageVersion()}\n`);
 } else {
+  const { runFast } = await import("./fast.ts");
+  // The one place where this program ends itself. Open sockets or timers must not hold it.
+  const fast = await runFast(argv);
+  if (fast !== undefined) process.exit(fast);
   const { keepCompiledCode } = await import("../core/compile-cache.ts");
   keepCompiledCode(process.env);
   const { start } = await import("./start.ts");
-  // The one place where this program ends itself. Open sockets or timers must not hold it.
   process.exit(await start(argv));
 }

@@ -3,6 +3,7 @@ import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
+import { declareDaemon } from "./declare/daemon.ts";
 import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
@@ -11,6 +12,7 @@ import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
 import { declareStep } from "./declare/step.ts";
+import { declareTakeUp } from "./declare/take-up.ts";
 
 /**
  * Ties a declared command to its module, which is loaded only when the command is really run:
@@ -27,6 +29,7 @@ export type Declare = (program: Command, act: Act) => void;
 const DECLARATIONS: readonly Declare[] = [
   declareInit,
   declareConfig,
+  declareDaemon,
   declareRunner,
   declareQueue,
   declareEval,
@@ -34,6 +37,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareLock,
   declareSampler,
   declareStep,
+  declareTakeUp,
 ];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */

@@ -31,6 +31,9 @@ export async function start(argv: readonly string[]): Promise<ExitCode> {
     env: process.env,
     cwd: process.cwd(),
     signal: stopSignal((text) => screen.err(text)),
+    takeSignals(handler) {
+      for (const signal of STOP_SIGNALS) process.removeAllListeners(signal).on(signal, handler);
+    },
   };
   try {
     return await runProgram(argv, context);

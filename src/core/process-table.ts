@@ -4,6 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 /** The variable that marks every process of a tree, also those that left its process group. */
 export const TREE_VARIABLE = "TOUCHSTONED_TREE";
 
+/** A number that no process has. */
+export const NO_PROCESS = -1;
+
 /** What tells one process from a later one with the same number. */
 export interface ProcessIdentity {
   pid: number;
@@ -98,6 +101,16 @@ function hasToken(pid: number, token: string): boolean {
     );
   } catch {
     return false; // ended, or another user's: not one of ours
+  }
+}
+
+/** Program and arguments of `pid`; empty where it has ended, and on other systems than Linux. */
+export function commandLine(pid: number): string[] {
+  if (!linux) return [];
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  } catch {
+    return [];
   }
 }
 

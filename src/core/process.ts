@@ -3,7 +3,14 @@ import type { Readable, Writable } from "node:stream";
 import { execa } from "execa";
 import type { Clock } from "./clock.ts";
 import { errorMessage, systemErrorCode } from "./errors.ts";
-import { TREE_VARIABLE, processIdentity, treeMembers } from "./process-table.ts";
+import {
+  isAlive,
+  NO_PROCESS,
+  processIdentity,
+  TREE_VARIABLE,
+  treeMembers,
+  type ProcessIdentity,
+} from "./process-table.ts";
 
 export interface CommandResult {
   ok: boolean;
@@ -191,6 +198,41 @@ async function endTree(look: () => number[], grace_s: number, clock: Clock): Pro
   if (await gone(grace_s * 1000, "SIGTERM")) return [];
   if (await gone(KILL_WAIT_MS, "SIGKILL")) return [];
   return look();
+}
+
+/** What is written down of a tree, so that a later process can find it again. */
+export interface TreeMark {
+  /** null: it was about to be started when this was written. */
+  root: ProcessIdentity | null;
+  /** The mark that all its processes carry in their environment. */
+  token: string;
+}
+
+/** A dead parent tells nobody, so the process table is asked about its children. */
+const ADOPTED_LOOK_MS = 250;
+
+/**
+ * A tree that an earlier process of ours had started: its members are proven by its mark, or by
+ * number, start and boot. How it ended cannot be known: `exited` gives null for everything.
+ */
+export function adoptTree(
+  mark: TreeMark,
+  clock: Clock,
+): Pick<ProcessTree, "pid" | "exited" | "members" | "end"> {
+  const { root, token } = mark;
+  const lives = (): boolean => root !== null && isAlive(root);
+  const members = (): number[] =>
+    treeMembers(root ?? { pid: NO_PROCESS, start_token: undefined }, token);
+  const exited = async (): Promise<TreeExit> => {
+    while (lives()) await clock.sleep(ADOPTED_LOOK_MS);
+    return { exit_code: null, signal: null, spawn_error: null };
+  };
+  return {
+    pid: root?.pid,
+    exited: exited(),
+    members,
+    end: (grace_s) => endTree(members, grace_s, clock),
+  };
 }
 
 /**

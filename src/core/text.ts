@@ -12,3 +12,15 @@ export function printable(text: string): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
+
+/**
+ * A name that is safe as one path segment: each run of characters outside `A-Z a-z 0-9 . _ -`
+ * becomes one `-`, dashes and dots at the ends go, and nothing longer than 80 characters stays.
+ */
+export function slug(text: string): string {
+  const cleaned = text
+    .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
+    .replaceAll(/^[-.]+|[-.]+$/g, "")
+    .slice(0, 80);
+  return cleaned === "" ? "unnamed" : cleaned;
+}

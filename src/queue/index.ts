@@ -1,5 +1,20 @@
 export { decodeQueueFile, MAX_QUEUE_FILE_BYTES } from "./decode.ts";
 export { queueFileSchema } from "./entry-schema.ts";
+export {
+  dueAtMs,
+  fenceFault,
+  isClaimable,
+  isEnded,
+  isRunning,
+  isWaiting,
+  JOB_STATES,
+  transition,
+  type Job,
+  type JobEvent,
+  type JobFailure,
+  type JobState,
+  type Refusal,
+} from "./job.ts";
 export { byPriority, dependencyState } from "./order.ts";
 export {
   parseQueueFile,
@@ -9,6 +24,8 @@ export {
   type QueueEntry,
   type QueueFile,
 } from "./queue-file.ts";
+export { AGEING_S_PER_POINT, rankOf } from "./rank.ts";
+export { MAX_TIMEOUTS, retryDelayMs, type FailureKind } from "./retry.ts";
 export { headline, summaryMarkdown } from "./summary-markdown.ts";
 export {
   countEntries,
@@ -18,6 +35,7 @@ export {
   type Attempt,
   type EntryResult,
   type EntrySummary,
+  type JobNote,
   type ResetRecord,
   type SettleRecord,
   type StepRecord,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { JOB_STATES } from "./job.ts";
 
 /**
  * What became of one step. `not_applicable`: the runner has nothing of the kind (a fixed one cannot
@@ -101,6 +102,18 @@ const entryResultSchema = z.object({
 });
 export type EntryResult = z.output<typeof entryResultSchema>;
 
+/** The job of an entry that is in the queue. */
+const jobNoteSchema = z.object({
+  id: z.string(),
+  state: z.enum(JOB_STATES),
+  /** Executions that failed. */
+  attempts: z.int(),
+  /** RFC 3339; null unless it is to be tried again. */
+  retry_after: z.string().nullable(),
+  held: z.boolean(),
+});
+export type JobNote = z.output<typeof jobNoteSchema>;
+
 const entrySummarySchema = z.object({
   index: z.int(),
   id: z.string().nullable(),
@@ -131,6 +144,8 @@ const entrySummarySchema = z.object({
   advice: z.string().nullable(),
   warnings: z.array(z.string()),
   result: entryResultSchema.nullable(),
+  /** null where `queue run` runs it. */
+  job: jobNoteSchema.nullable().default(null),
 });
 export type EntrySummary = z.output<typeof entrySummarySchema>;
 

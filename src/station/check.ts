@@ -1,7 +1,8 @@
 import { TouchstonedError } from "../core/errors.ts";
 import { faultOf, type ConfigFault } from "./config-file.ts";
 import { refuseTrackedInbox } from "./git-guard.ts";
-import { distrust, loadFiles, refuseNested, stationRoot, type FindOptions } from "./open.ts";
+import { stationRoot, type FindOptions } from "./locate.ts";
+import { distrust, loadFiles, refuseNested } from "./open.ts";
 import { resolveLockPath } from "./lock-path.ts";
 import { userPaths } from "./paths.ts";
 import { resolveRunner } from "./runners.ts";

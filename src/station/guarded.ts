@@ -56,7 +56,11 @@ export function askingUser(home: string): Asker {
 }
 
 /** What is wrong with owner and mode of one file or directory; null where nothing is. */
-export function modeFault(path: string, stats: Stats, asker: Asker): string | null {
+export function modeFault(
+  path: string,
+  stats: Pick<Stats, "uid" | "gid" | "mode">,
+  asker: Asker,
+): string | null {
   if (stats.uid !== asker.uid && stats.uid !== 0) {
     return `${path} belongs to user ${stats.uid}, not to you or root; run: chown ${asker.uid} ${quoted(path)}`;
   }

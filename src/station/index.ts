@@ -1,6 +1,7 @@
 export { checkConfig, type ConfigReport } from "./check.ts";
 export { faultText, type ConfigFault } from "./config-file.ts";
 export { confine } from "./confine.ts";
+export { askingUser, chainFault, modeFault, type Asker } from "./guarded.ts";
 export { initStation, type InitReport } from "./init.ts";
 export {
   acquireModelLock,
@@ -13,8 +14,10 @@ export {
 } from "./lock.ts";
 export type { LockHolder, LockProcess } from "./lock-holder.ts";
 export { resolveLockPath, type LockPlace } from "./lock-path.ts";
-export { findStation, openStation, type FindOptions, type Station } from "./open.ts";
+export { findStation, type FindOptions } from "./locate.ts";
+export { openStation, type Station } from "./open.ts";
 export { settingRows, type Origin, type SettingRow } from "./origin.ts";
+export { userPaths, type Env } from "./paths.ts";
 export { resolveRunner, type ResolvedRunner } from "./runners.ts";
 export {
   machineSchema,

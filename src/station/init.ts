@@ -8,8 +8,7 @@ import { confine } from "./confine.ts";
 import { refuseTrackedInbox } from "./git-guard.ts";
 import { realpathIfThere } from "./guarded.ts";
 import { distrust, loadFiles, refuseNested } from "./open.ts";
-import { machineConfigPath, type Env } from "./paths.ts";
-import { POLICY_NAME } from "./settings.ts";
+import { machineConfigPath, POLICY_NAME, type Env } from "./paths.ts";
 import {
   EXAMPLE_NAME,
   EXAMPLE_QUEUE_FILE,

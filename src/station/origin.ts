@@ -2,7 +2,8 @@ import { isAbsolute } from "node:path";
 import { jobSettingsSchema, mergeJobSettings } from "../core/job-settings.ts";
 import { faultsError, isWritten, lineOf, shortPlace, type ConfigFile } from "./config-file.ts";
 import { resolveLockPath } from "./lock-path.ts";
-import { loadFiles, locateStation, stationDirs, stationRoot, type FindOptions } from "./open.ts";
+import { locateStation, stationRoot, type FindOptions } from "./locate.ts";
+import { loadFiles, stationDirs } from "./open.ts";
 import { machineConfigPath, MACHINE_CONFIG_VARIABLE, variable, type Env } from "./paths.ts";
 import type { MachineSettings, Policy } from "./schemas.ts";
 import { mergeSettings } from "./settings.ts";
@@ -116,6 +117,7 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
     origin: fromFile(machine, [key]) ?? BUILT_IN,
   });
   const keepAwake = ["power", "keep_awake"];
+  const minAge = ["inbox", "min_age_seconds"];
   return [
     { key: "lock_path", value: place.path, origin: lockOrigin[place.source] },
     { key: "state_dir", value: dirs.state_dir, origin: ofState },
@@ -130,6 +132,11 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
       key: "power.keep_awake",
       value: settings.power.keep_awake,
       origin: fromFile(machine, keepAwake) ?? fromFile(policy, keepAwake) ?? BUILT_IN,
+    },
+    {
+      key: minAge.join("."),
+      value: settings.inbox.min_age_seconds,
+      origin: fromFile(policy, minAge) ?? BUILT_IN,
     },
   ];
 }

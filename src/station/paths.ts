@@ -2,6 +2,9 @@ import { homedir } from "node:os";
 import { isAbsolute, join, relative } from "node:path";
 import { configError } from "../core/errors.ts";
 
+/** The file that makes a directory a station. */
+export const POLICY_NAME = "touchstoned.yaml";
+
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** The user's directories for this program. None of them need be there. */

@@ -22,6 +22,18 @@ const keepAwake = z
   .enum(["while_running", "never"])
   .describe("Whether the machine is kept from sleeping while a step runs");
 
+/** When a file that was dropped into the inbox is at rest. */
+export const inboxSchema = z
+  .strictObject({
+    min_age_seconds: z
+      .number()
+      .min(0)
+      .max(86_400)
+      .default(30)
+      .describe("How long a file must rest unchanged before it is taken up"),
+  })
+  .describe("How files in inbox/ are taken up");
+
 /** touchstoned.yaml: what a repository may say. It names nothing that runs or reaches out. */
 export const policySchema = z.strictObject({
   schema_version: version,
@@ -32,6 +44,7 @@ export const policySchema = z.strictObject({
     .default({})
     .describe("Tighter bounds than machine.yaml's; looser ones are an error"),
   power: z.strictObject({ keep_awake: keepAwake.optional() }).default({}),
+  inbox: inboxSchema.prefault({}),
 });
 
 /** Scheme, host and port: each runner adds its own paths. */

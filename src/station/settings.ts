@@ -19,7 +19,7 @@ import {
 } from "./config-file.ts";
 import { configError } from "../core/errors.ts";
 import { askingUser, chainFault, readGuarded, realpathIfThere } from "./guarded.ts";
-import { machineConfigPath, userPaths, type Env } from "./paths.ts";
+import { machineConfigPath, POLICY_NAME, userPaths, type Env } from "./paths.ts";
 import {
   machineSchema,
   policySchema,
@@ -28,7 +28,6 @@ import {
   type Policy,
 } from "./schemas.ts";
 
-export const POLICY_NAME = "touchstoned.yaml";
 const MAX_CONFIG_BYTES = 256 * 1024;
 
 /** What holds in one station: its policy, within what machine.yaml allows. */
@@ -38,6 +37,7 @@ export interface StationSettings {
   /** machine.yaml's bounds, tightened by the policy. */
   limits: JobLimits;
   power: { keep_awake: "while_running" | "never" };
+  inbox: { min_age_seconds: number };
   /** Names of the runners of machine.yaml, in its order. */
   runner_names: string[];
   /** Reset commands that may be named here, the runners' own first. */
@@ -207,6 +207,7 @@ export function mergeSettings(policy: Policy, machine: MachineSettings): Station
     power: powerSchema.parse({
       keep_awake: machine.power.keep_awake ?? policy.power.keep_awake,
     }),
+    inbox: policy.inbox,
     runner_names: machine.runners.map(({ name }) => name),
     allowed_reset_commands: allowedResetCommands(machine),
   };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { jobLimitsSchema, jobSettingsSchema } from "../core/job-settings.ts";
-import { powerSchema } from "./schemas.ts";
+import { inboxSchema, powerSchema } from "./schemas.ts";
 
 interface Shape {
   description?: string;
@@ -44,6 +44,9 @@ ${commented(jobLimitsSchema, "  ")}
 
 # power:
 ${commented(powerSchema, "  ")}
+
+# inbox:
+${commented(inboxSchema, "  ")}
 `;
 }
 

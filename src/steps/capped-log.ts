@@ -25,8 +25,9 @@ export class CappedLog {
   }
 
   #read(from: number, to: number): Buffer {
-    const bytes = Buffer.alloc(Math.max(0, to - from));
-    const count = readSync(this.fd, bytes, 0, bytes.length, from);
+    const start = Math.max(0, from);
+    const bytes = Buffer.alloc(Math.max(0, to - start));
+    const count = readSync(this.fd, bytes, 0, bytes.length, start);
     return bytes.subarray(0, count);
   }
 
@@ -51,6 +52,12 @@ export class CappedLog {
     const { size } = fstatSync(this.fd);
     const from = Math.max(size - TAIL_BYTES, this.#start <= size ? this.#start : 0);
     return stripVTControlCharacters(this.#read(from, size).toString("utf8"));
+  }
+
+  /** Text of the end of the file, whoever wrote it. */
+  whole(): string {
+    const { size } = fstatSync(this.fd);
+    return stripVTControlCharacters(this.#read(size - TAIL_BYTES, size).toString("utf8"));
   }
 
   close(): void {

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { isoTime } from "../core/clock.ts";
-import { errorMessage, TouchstonedError } from "../core/errors.ts";
+import { errorMessage, EXIT, TouchstonedError } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
-import type { Log } from "../core/log.ts";
+import type { TreeMark } from "../core/process.ts";
 import type {
   Attempt,
   EntrySummary,
@@ -12,33 +12,21 @@ import type {
   Summary,
 } from "../queue/index.ts";
 import { countAttempts, entryResult, readAttempts, secondsOf } from "./bundle-state.ts";
-import type { Emit } from "./run-events.ts";
+import type { EntryContext, EntryEnd } from "./entry-context.ts";
 import { requireAnswer } from "./require-answer.ts";
 import { resetModels } from "./reset.ts";
-import type { HeldLock, Rooms } from "./rooms.ts";
-import { runStep } from "./run-step.ts";
-import type { ReadyRunner, RunnerPool } from "./runner-pool.ts";
+import { runStep, type AdoptedStep } from "./run-step.ts";
+import type { ReadyRunner } from "./runner-pool.ts";
 import { waitSettled } from "./settle.ts";
-import type { StepKind } from "./step-job.ts";
-import type { SubmissionDir } from "./submission-dir.ts";
-import { writeSteps, type SummaryStore } from "./summary-store.ts";
-
-/** What all entries of one invocation share. */
-export interface EntryContext {
-  rooms: Rooms;
-  pool: RunnerPool;
-  lock: HeldLock;
-  store: SummaryStore;
-  submission: SubmissionDir;
-  /** ULID of this invocation. */
-  invocation: string;
-  min_free_disk_mb: number;
-  log: Log;
-  signal: AbortSignal;
-  emit: Emit;
-}
+import type { StepJob, StepKind } from "./step-job.ts";
+import { writeSteps } from "./summary-store.ts";
 
 const GOOD: ReadonlySet<StepStatus> = new Set(["ok", "not_applicable"]);
+
+/** What was asked for is wrong in itself: to do it again gives the same. */
+function isIncurable(exit_code: number | null): boolean {
+  return exit_code === EXIT.usage || exit_code === EXIT.bad_input || exit_code === EXIT.bad_config;
+}
 
 /** One execution of one entry: what was done is on disk before the next thing is begun. */
 class EntryRun {
@@ -47,6 +35,9 @@ class EntryRun {
   readonly #bundle_dir: string;
   readonly #attempts: Attempt[];
   readonly #attempt: Attempt;
+  /** Lets no further step begin. */
+  readonly #soft: AbortSignal;
+  #failure: EntryEnd["failure"] = null;
   /** What `steps.json` holds already. */
   #written = "";
   /** The bundle can no longer be written: somebody moved it away or took the right to. */
@@ -55,6 +46,7 @@ class EntryRun {
   constructor(context: EntryContext, entry: QueueEntry) {
     this.#context = context;
     this.#entry = entry;
+    this.#soft = context.soft ?? context.signal;
     this.#bundle_dir = join(context.submission.directory, context.submission.bundleOf(entry));
     this.#attempts = readAttempts(this.#bundle_dir, entry.key);
     this.#attempt = {
@@ -112,18 +104,19 @@ class EntryRun {
   }
 
   async #use(name: string): Promise<ReadyRunner> {
-    const ready = await this.#context.pool.use(name, this.#context.signal);
+    const ready = await this.#context.pool.use(name, this.#soft);
     for (const note of ready.notes) {
       this.#attempt.notes.push(note);
       this.#warn(note);
     }
-    await requireAnswer(ready, this.#context.rooms.clock, this.#context.signal);
+    await requireAnswer(ready, this.#context.rooms.clock, this.#soft);
     return ready;
   }
 
   /** Reset and settle; `judge` says before which step they stand. */
   async #clear(ready: ReadyRunner, judge: boolean): Promise<void> {
-    const { rooms, signal } = this.#context;
+    const { rooms } = this.#context;
+    const signal = this.#soft;
     this.#begin(judge ? "reset before judge" : "reset");
     const reset = await resetModels({
       command: this.#entry.reset_command,
@@ -148,34 +141,71 @@ class EntryRun {
     }
   }
 
-  async #step(kind: StepKind, ready: ReadyRunner): Promise<StepRecord> {
-    const { rooms, submission, signal, emit } = this.#context;
+  #job(kind: StepKind, runner: StepJob["runner"]): StepJob {
+    const { submission, min_free_disk_mb, when_orphaned = "end" } = this.#context;
     const entry = this.#entry;
     const copy = (what: "config" | "pack" | "judge_config", path: string | null) =>
       path === null ? null : submission.copyOf(what, path);
+    return {
+      schema_version: 1,
+      kind,
+      bundle_dir: this.#bundle_dir,
+      model: entry.model,
+      pack: submission.copyOf("pack", entry.pack),
+      config: copy("config", entry.config),
+      judge_config: copy("judge_config", entry.judge_config),
+      judge_model: entry.judge_model,
+      runner,
+      limit_s: entry.step_timeout_s[kind],
+      min_free_disk_mb,
+      when_orphaned,
+    };
+  }
+
+  #onTree(kind: StepKind, own_runner: boolean): ((mark: TreeMark) => void) | undefined {
+    const { onTree, rooms } = this.#context;
+    if (onTree === undefined) return undefined;
+    const started_ms = rooms.clock.now_ms();
+    const log_path = join(this.#bundle_dir, `${kind}.log`);
+    return (mark) => onTree({ kind, mark, started_ms, log_path, own_runner });
+  }
+
+  async #run(
+    kind: StepKind,
+    how: Pick<ReadyRunner, "attached" | "api_key" | "own"> & { adopted?: AdoptedStep },
+  ): Promise<StepRecord> {
+    const { rooms, signal, emit, lock } = this.#context;
     this.#begin(kind, (row) => (row[`${kind}_status`] = "running"));
-    const record = await runStep(rooms, {
-      job: {
-        schema_version: 1,
-        kind,
-        bundle_dir: this.#bundle_dir,
-        model: entry.model,
-        pack: submission.copyOf("pack", entry.pack),
-        config: copy("config", entry.config),
-        judge_config: copy("judge_config", entry.judge_config),
-        judge_model: entry.judge_model,
-        runner: ready.attached,
-        limit_s: entry.step_timeout_s[kind],
-        min_free_disk_mb: this.#context.min_free_disk_mb,
-      },
-      api_key: ready.api_key,
-      lock: this.#context.lock,
-      silence_limit_s: kind === "load" ? null : entry.idle_timeout_s[kind],
+    return runStep(rooms, {
+      job: this.#job(kind, how.attached),
+      api_key: how.api_key,
+      lock,
+      silence_limit_s: kind === "load" ? null : this.#entry.idle_timeout_s[kind],
       signal,
+      adopted: how.adopted,
+      onTree: this.#onTree(kind, how.own),
       onProgress: (progress) =>
         emit({ type: "step_progress", entry: this.#row(), step: kind, progress }),
     });
+  }
+
+  async #step(kind: StepKind, ready: ReadyRunner): Promise<StepRecord> {
+    const record = await this.#run(kind, ready);
     return this.#finish(kind, record, ready.runner.residency === "fixed");
+  }
+
+  /** Sees an orphaned step to its end; its status, or null where the entry goes on as usual. */
+  async #adopt(adopted: AdoptedStep): Promise<StepStatus | null> {
+    const { kind } = adopted;
+    const attached = {
+      name: this.#entry.runner,
+      kind: "openai" as const,
+      url: "",
+      declared_slots: null,
+    };
+    const record = await this.#run(kind, { attached, api_key: null, own: false, adopted });
+    this.#finish(kind, record, false);
+    return record.status === "ok" ? null : record.status;
   }
 
   /** `fixed`: the runner came up with its model, so that there was nothing to load. */
@@ -195,6 +225,10 @@ class EntryRun {
       row.error = `${kind}: ${record.error ?? record.status}`;
       row.advice = record.advice;
     });
+    if (!GOOD.has(record.status)) {
+      const incurable = isIncurable(record.exit_code);
+      this.#failure = { step: kind, message: record.error ?? record.status, incurable };
+    }
     if (record.survivors.length > 0) {
       this.#warn(`processes that could not be ended: ${record.survivors.join(", ")}`);
     }
@@ -206,7 +240,8 @@ class EntryRun {
 
   /** Reset, settle, load, eval; gives the status that the entry has after it. */
   async #measure(): Promise<StepStatus> {
-    const { signal, rooms } = this.#context;
+    const { rooms } = this.#context;
+    const signal = this.#soft;
     this.#begin("runner");
     const ready = await this.#use(this.#entry.runner);
     await this.#clear(ready, false);
@@ -217,14 +252,17 @@ class EntryRun {
     if (signal.aborted) return "interrupted";
     const load = await this.#step("load", ready);
     if (!GOOD.has(load.status)) return load.status;
+    if (signal.aborted) return "interrupted";
     const result = await this.#step("eval", ready);
     return result.status;
   }
 
   async #judge(fresh: boolean): Promise<StepStatus> {
-    const { rooms, submission, signal } = this.#context;
+    const { rooms, submission } = this.#context;
+    const signal = this.#soft;
     const entry = this.#entry;
     if (entry.judge_config === null) return "ok";
+    if (this.#row().judge_status === "ok") return "ok";
     const config = submission.copyOf("judge_config", entry.judge_config);
     const target = rooms.judgeTarget(config, entry.judge_model);
     const runner = target.runner ?? entry.runner;
@@ -241,6 +279,15 @@ class EntryRun {
   }
 
   async #work(): Promise<StepStatus> {
+    const { adopted } = this.#context;
+    if (adopted !== undefined) {
+      const status = await this.#adopt(adopted);
+      if (status !== null) return status;
+      // What is left needs the model lock, which the orphan had and we have not.
+      const { eval_status, judge_status } = this.#row();
+      const judged = this.#entry.judge_config === null || judge_status === "ok";
+      return eval_status === "ok" && judged ? "ok" : "interrupted";
+    }
     const row = this.#row();
     let fresh = false;
     if (row.eval_status !== "ok") {
@@ -258,37 +305,49 @@ class EntryRun {
     return this.#judge(fresh);
   }
 
-  async run(): Promise<StepStatus> {
+  /** An error that ended the entry: its status, and what is said of it. */
+  #broken(error: unknown): StepStatus {
+    const ours = error instanceof TouchstonedError;
+    if (ours && error.code === "cannot_write") throw error;
+    // What was not foreseen costs this entry and not the night.
+    this.#lost ||= !ours;
+    if (!ours) this.#context.log.error({ entry: this.#entry.index, error }, "entry broke");
+    const status = this.#soft.aborted ? "interrupted" : "failed";
+    const incurable = ours && isIncurable(error.exitCode);
+    this.#failure = { step: null, message: errorMessage(error), incurable };
+    this.#save((row) => {
+      row.error = errorMessage(error);
+      row.advice = ours ? (error.hint ?? null) : "See run.log.";
+      if (row.eval_status !== "ok") row.eval_status = status;
+      else if (this.#entry.judge_config !== null) row.judge_status = status;
+    });
+    return status;
+  }
+
+  async run(): Promise<EntryEnd> {
     let status: StepStatus;
     try {
       ensureDir(this.#bundle_dir);
       this.#save((row) => {
         [row.error, row.advice, row.warnings] = [null, null, []];
         if (row.eval_status !== "ok") [row.load_status, row.eval_status] = ["pending", "pending"];
-        row.judge_status = this.#entry.judge_config === null ? "skipped" : "pending";
+        const judged = row.eval_status === "ok" && row.judge_status === "ok";
+        if (this.#entry.judge_config === null) row.judge_status = "skipped";
+        else if (!judged) row.judge_status = "pending";
       });
       status = await this.#work();
     } catch (error) {
-      const ours = error instanceof TouchstonedError;
-      if (ours && error.code === "cannot_write") throw error;
-      // What was not foreseen costs this entry and not the night.
-      this.#lost ||= !ours;
-      if (!ours) this.#context.log.error({ entry: this.#entry.index, error }, "entry broke");
-      status = this.#context.signal.aborted ? "interrupted" : "failed";
-      this.#save((row) => {
-        row.error = errorMessage(error);
-        row.advice = ours ? (error.hint ?? null) : "See run.log.";
-        if (row.eval_status !== "ok") row.eval_status = status;
-        else if (this.#entry.judge_config !== null) row.judge_status = status;
-      });
+      status = this.#broken(error);
     }
     this.#attempt.interrupted ||= status === "interrupted";
     this.#save((row) => {
       [row.status, row.step, row.since] = [status, null, null];
-      if (status === "interrupted") row.error ??= "stopped by the user";
+      if (status === "interrupted") row.error ??= "stopped before its end";
     });
     this.#context.emit({ type: "entry_end", entry: this.#row() });
-    return status;
+    if (status === "ok" || status === "interrupted") return { status, failure: null };
+    const failure = this.#failure ?? { step: null, message: status, incurable: false };
+    return { status, failure };
   }
 }
 
@@ -296,6 +355,6 @@ class EntryRun {
  * Does what is left to do of one entry: reset, settle, load, eval where its eval is not good yet;
  * then the judge where one is asked for. Throws only where records cannot be written.
  */
-export async function runEntry(context: EntryContext, entry: QueueEntry): Promise<StepStatus> {
+export async function runEntry(context: EntryContext, entry: QueueEntry): Promise<EntryEnd> {
   return new EntryRun(context, entry).run();
 }

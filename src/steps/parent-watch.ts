@@ -33,9 +33,14 @@ function endOwnTree(): void {
 
 /**
  * Watches the pipe from the parent: it ends when the parent does, even by SIGKILL. Then the step
- * stops: orderly at first, and after a second and a half by SIGKILL, whole tree.
+ * stops: orderly at first, and after a second and a half by SIGKILL, whole tree. With `continue` it
+ * goes on alone once it has its secrets: a daemon comes back and looks after it.
  */
-export function watchParent(input: Readable, clock: Clock): ParentWatch {
+export function watchParent(
+  input: Readable,
+  clock: Clock,
+  when_orphaned: "end" | "continue" = "end",
+): ParentWatch {
   const gone = new AbortController();
   const lines = createInterface({ input });
   const secrets = new Promise<{ api_key: string | null }>((resolve) => {
@@ -50,7 +55,10 @@ export function watchParent(input: Readable, clock: Clock): ParentWatch {
     });
     lines.once("close", () => resolve({ api_key: null }));
   });
+  let armed = false;
+  lines.once("line", () => (armed = true));
   lines.once("close", () => {
+    if (armed && when_orphaned === "continue") return;
     gone.abort("parent gone");
     void clock.sleep(ORDERLY_MS).then(endOwnTree);
   });

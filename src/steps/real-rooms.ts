@@ -5,7 +5,8 @@ import { errorMessage, TouchstonedError } from "../core/errors.ts";
 import { ensureDir, writeFileAtomic } from "../core/files.ts";
 import { ulidSource } from "../core/ids.ts";
 import { prettyJson } from "../core/json.ts";
-import { startTree } from "../core/process.ts";
+import { startTree, type TreeMark } from "../core/process.ts";
+import { processIdentity } from "../core/process-table.ts";
 import { selfCommand } from "../core/program.ts";
 import {
   comparableUrl,
@@ -49,7 +50,7 @@ function startStep(
   job: StepJob,
   api_key: string | null,
   lock: ModelLock,
-  options: { clock: Clock; token: string },
+  options: { clock: Clock; token: string; onTree?: ((mark: TreeMark) => void) | undefined },
 ): RunningStep {
   ensureDir(job.bundle_dir);
   const job_path = join(job.bundle_dir, `${job.kind}.job.json`);
@@ -57,6 +58,7 @@ function startStep(
   writeFileAtomic(job_path, prettyJson(job));
   const [file, ...args] = selfCommand();
   const { env, descriptor } = lockEnvironment(lock);
+  options.onTree?.({ root: null, token: options.token });
   const tree = startTree(
     {
       file,
@@ -70,6 +72,8 @@ function startStep(
     },
     options.clock,
   );
+  const root = tree.pid === undefined ? undefined : processIdentity(tree.pid);
+  if (root !== undefined) options.onTree?.({ root, token: options.token });
   // The pipe stays open as long as we live: its end tells the step that we are gone.
   tree.stdin?.on("error", () => undefined);
   tree.stdin?.write(`${JSON.stringify({ api_key })}\n`);
@@ -125,10 +129,10 @@ export function realRooms(options: RealRoomsOptions): Rooms {
       startRunner(settings, { clock, new_id, work_dir, signal, env }),
     used_mb: () => usedMemoryMb(),
     free_disk_mb: freeDiskMb,
-    startStep(job, { api_key, lock }) {
+    startStep(job, { api_key, lock, onTree }) {
       const held = locks.get(lock);
       if (held === undefined) throw new Error("a step needs the lock that was taken here");
-      return startStep(job, api_key, held, { clock, token: new_id() });
+      return startStep(job, api_key, held, { clock, token: new_id(), onTree });
     },
     stepFault: (kind, bundle_dir, started_ms) => FAULTS[kind](bundle_dir, started_ms),
     judgeTarget(path, model) {

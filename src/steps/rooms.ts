@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { UlidSource } from "../core/ids.ts";
-import type { ProcessTree, TreeExit } from "../core/process.ts";
+import type { ProcessTree, TreeExit, TreeMark } from "../core/process.ts";
 import type { Runner, RunnerSettings } from "../runners/index.ts";
 import type { StepJob, StepKind } from "./step-job.ts";
 
@@ -70,7 +70,15 @@ export interface Rooms {
   /** Memory in use on this host, MB; null where it cannot be read. */
   used_mb(): number | null;
   free_disk_mb(path: string): number | null;
-  startStep(job: StepJob, options: { api_key: string | null; lock: HeldLock }): RunningStep;
+  startStep(
+    job: StepJob,
+    options: {
+      api_key: string | null;
+      lock: HeldLock;
+      /** Called before the child is started, and again when it has a number. */
+      onTree?: (mark: TreeMark) => void;
+    },
+  ): RunningStep;
   /** What is missing of what a step owes, newer than `started_ms`; null = all there. */
   stepFault(kind: StepKind, bundle_dir: string, started_ms: number): string | null;
   judgeTarget(config: string, model: string | null): JudgeTarget;

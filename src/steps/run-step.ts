@@ -1,11 +1,12 @@
 import { join } from "node:path";
-import { isoTime } from "../core/clock.ts";
+import { isoTime, type Clock } from "../core/clock.ts";
 import { EXIT } from "../core/errors.ts";
+import type { TreeMark } from "../core/process.ts";
 import type { StepRecord } from "../queue/index.ts";
-import { causeFrom } from "./capped-log.ts";
+import { CappedLog, causeFrom } from "./capped-log.ts";
 import { fileSize, JsonLinesTail, ProgressFold, type StepProgress } from "./event-tail.ts";
-import type { HeldLock, Rooms } from "./rooms.ts";
-import type { StepJob } from "./step-job.ts";
+import type { HeldLock, Rooms, RunningStep } from "./rooms.ts";
+import type { StepJob, StepKind } from "./step-job.ts";
 import { watch, type WatchResult } from "./watchdog.ts";
 
 export interface RunStepOptions {
@@ -16,6 +17,17 @@ export interface RunStepOptions {
   silence_limit_s: number | null;
   signal: AbortSignal;
   onProgress?: (progress: StepProgress) => void;
+  onTree?: ((mark: TreeMark) => void) | undefined;
+  /** The step runs already: an earlier process of ours had started it. */
+  adopted?: AdoptedStep | undefined;
+}
+
+/** A step that outlived the process that had started it. */
+export interface AdoptedStep {
+  kind: StepKind;
+  tree: RunningStep["tree"];
+  started_ms: number;
+  log_path: string;
 }
 
 function eventFile(job: StepJob): string {
@@ -59,27 +71,56 @@ function verdictOf(
       advice: said.advice ?? `Start the runner "${job.runner.name}" (${job.runner.url}).`,
     };
   }
-  if (exit?.exit_code !== EXIT.done) {
+  // How an adopted step ended nobody was told: what it left behind says it.
+  const unknown = options.adopted !== undefined && exit?.exit_code === null;
+  if (!unknown && exit?.exit_code !== EXIT.done) {
     const code = `exit ${exit?.exit_code ?? "?"}`;
     const error = said.error === null ? code : `${said.error} (${code})`;
     return { status: "failed", error, advice: said.advice };
   }
   const missing = fault();
   if (missing === null) return { status: "ok", error: null, advice: null };
+  if (unknown) {
+    const error = said.error ?? `${missing}; it ended while no daemon was there to see how`;
+    return { status: "failed", error, advice: said.advice };
+  }
   return { status: "failed", error: `ended well but ${missing}`, advice: null };
+}
+
+/** An adopted step writes to its log by itself; we only read it. */
+function adoptedStep({ tree, log_path }: AdoptedStep): RunningStep {
+  const log = new CappedLog(log_path);
+  return {
+    tree,
+    log_path,
+    output: () => log.whole(),
+    trim: () => log.trim(),
+    close: () => log.close(),
+  };
+}
+
+/** Seconds of its limit that an adopted step has left; at least a moment. */
+function limitLeft(options: RunStepOptions, clock: Clock): number {
+  const { job, adopted } = options;
+  if (adopted === undefined) return job.limit_s;
+  return Math.max(1, job.limit_s - (clock.now_ms() - adopted.started_ms) / 1000);
 }
 
 /** Runs one step's child to its end, whole tree included, and says what came of it. */
 export async function runStep(rooms: Rooms, options: RunStepOptions): Promise<StepRecord> {
-  const { job } = options;
-  const started_ms = rooms.clock.now_ms();
+  const { job, adopted } = options;
+  const started_ms = adopted?.started_ms ?? rooms.clock.now_ms();
   const events = eventFile(job);
   const fold = new ProgressFold();
   const tail = new JsonLinesTail(events);
-  const step = rooms.startStep(job, { api_key: options.api_key, lock: options.lock });
+  const { api_key, lock, onTree } = options;
+  const step =
+    adopted === undefined
+      ? rooms.startStep(job, { api_key, lock, ...(onTree === undefined ? {} : { onTree }) })
+      : adoptedStep(adopted);
   const result = await watch({
     tree: step.tree,
-    hard_limit_s: job.limit_s,
+    hard_limit_s: limitLeft(options, rooms.clock),
     silence_limit_s: options.silence_limit_s,
     life: () => fileSize(events),
     clock: rooms.clock,

@@ -24,6 +24,8 @@ export const stepJobSchema = z.strictObject({
   /** Hard limit of the step, seconds; the load itself must know it. */
   limit_s: z.number().positive(),
   min_free_disk_mb: z.number().min(0),
+  /** What the step does when its parent is gone; it holds the model lock all the while. */
+  when_orphaned: z.enum(["end", "continue"]).default("end"),
 });
 
 export type StepJob = z.output<typeof stepJobSchema>;

@@ -89,7 +89,6 @@ async function judgeStep(job: StepJob, { clock, api_key, signal }: StepDeps): Pr
  * tree, when the parent is gone. Throws where the step did not end well.
  */
 export async function runStepMain(options: StepMainOptions): Promise<ExitCode> {
-  const parent = watchParent(options.input, options.clock);
   const lock = inheritedModelLock(options.env);
   if (lock === undefined) {
     throw configError(
@@ -102,6 +101,7 @@ export async function runStepMain(options: StepMainOptions): Promise<ExitCode> {
   if (job.kind !== options.kind) {
     throw configError(`${options.job_path} is the job of a ${job.kind} step`);
   }
+  const parent = watchParent(options.input, options.clock, job.when_orphaned);
   const { api_key } = await parent.secrets;
   const signal = AbortSignal.any([options.signal, parent.signal]);
   const deps = { clock: options.clock, api_key, signal };

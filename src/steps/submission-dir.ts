@@ -4,11 +4,11 @@ import { z } from "zod";
 import { fileTime, isoTime, type Clock } from "../core/clock.ts";
 import { inputError } from "../core/errors.ts";
 import { createFileAtomic, ensureDir, readTextIfThere } from "../core/files.ts";
-import { slug } from "../core/ids.ts";
+import { slug } from "../core/text.ts";
 import { prettyJson, sha256Hex } from "../core/json.ts";
 import type { QueueContext, QueueEntry } from "../queue/index.ts";
 import type { Loaders } from "./rooms.ts";
-import { copyInputs, takeUp, type TakenInput, type TakenUp } from "./take-up.ts";
+import { takeUp, type TakenInput, type TakenUp } from "./take-up.ts";
 
 const submissionSchema = z.object({
   schema_version: z.literal(1),
@@ -17,6 +17,8 @@ const submissionSchema = z.object({
   created: z.string(),
   source: z.object({ path: z.string(), sha256: z.string(), copy: z.string() }),
   runner_override: z.string().nullable(),
+  /** `inbox`: its entries are jobs of the queue; `command`: `queue run` runs it by itself. */
+  origin: z.enum(["inbox", "command"]).default("command"),
   inputs: z.array(
     z.object({
       kind: z.enum(["config", "pack", "judge_config"]),
@@ -29,7 +31,7 @@ const submissionSchema = z.object({
 });
 
 /** `submission.json`: what was taken up; written once and never changed. */
-type SubmissionRecord = z.output<typeof submissionSchema>;
+export type SubmissionRecord = z.output<typeof submissionSchema>;
 
 /** A submission as it lies on disk. */
 export interface SubmissionDir {
@@ -49,7 +51,11 @@ export interface OpenOptions {
   clock: Clock;
 }
 
-function submissionDir(directory: string, record: SubmissionRecord, taken: TakenUp): SubmissionDir {
+function submissionDir(
+  directory: string,
+  record: SubmissionRecord,
+  taken: { file: { entries: QueueEntry[] }; warnings: string[] },
+): SubmissionDir {
   const find = (kind: string, path: string): TakenInput | undefined =>
     record.inputs.find((input) => input.kind === kind && input.path === path);
   return {
@@ -65,31 +71,79 @@ function submissionDir(directory: string, record: SubmissionRecord, taken: Taken
   };
 }
 
-/** Makes the directory of a new submission from what was taken up. */
-export function createSubmission(
-  options: OpenOptions & { runs_dir: string; path: string; taken: TakenUp; id: string },
-): SubmissionDir {
-  const { taken, id, clock } = options;
-  const name = slug(basename(options.path, extname(options.path)));
-  const directory = join(options.runs_dir, `${fileTime(clock.now_ms())}-${id}-${name}`);
-  ensureDir(directory);
-  const copy = `source${extname(options.path).toLowerCase() === ".json" ? ".json" : ".yaml"}`;
-  const record: SubmissionRecord = {
-    schema_version: 1,
-    id,
-    created: isoTime(clock.now_ms()),
-    source: { path: resolve(options.path), sha256: taken.sha256, copy },
-    runner_override: options.context.runner_override ?? null,
-    inputs: taken.inputs,
-  };
-  createFileAtomic(join(directory, copy), taken.bytes);
-  copyInputs(directory, taken);
-  // Last: a directory with it is complete.
-  createFileAtomic(join(directory, "submission.json"), prettyJson(record));
-  return submissionDir(directory, record, taken);
+/** The directory of a new submission as data; nothing is written yet. */
+export interface SubmissionPlan {
+  /** Its name in the directory of runs. */
+  directory: string;
+  /** Paths relative to it. In this order: with the last one the directory is complete. */
+  files: { path: string; bytes: Buffer }[];
+  /** Path of the queue file's copy. */
+  source: string;
+  jobs: { entry: QueueEntry; bundle: string }[];
+  warnings: string[];
 }
 
-function readRecord(directory: string): SubmissionRecord {
+type PlanOptions = Omit<OpenOptions, "clock"> & {
+  path: string;
+  taken: TakenUp;
+  id: string;
+  created_ms: number;
+};
+
+function newRecord(
+  origin: SubmissionRecord["origin"],
+  { path, taken, id, context, created_ms }: PlanOptions,
+): SubmissionRecord {
+  const copy = `source${extname(path).toLowerCase() === ".json" ? ".json" : ".yaml"}`;
+  return {
+    schema_version: 1,
+    id,
+    created: isoTime(created_ms),
+    source: { path: resolve(path), sha256: taken.sha256, copy },
+    runner_override: context.runner_override ?? null,
+    origin,
+    inputs: taken.inputs,
+  };
+}
+
+function planOf(options: PlanOptions, record: SubmissionRecord): SubmissionPlan {
+  const { path, taken, id } = options;
+  const name = slug(basename(path, extname(path)));
+  const submission = submissionDir("", record, taken);
+  return {
+    directory: `${fileTime(options.created_ms)}-${id}-${name}`,
+    files: [
+      { path: record.source.copy, bytes: taken.bytes },
+      ...[...taken.contents].map(([copy, bytes]) => ({ path: copy, bytes })),
+      { path: "submission.json", bytes: Buffer.from(prettyJson(record)) },
+    ],
+    source: record.source.copy,
+    jobs: taken.file.entries.map((entry) => ({ entry, bundle: submission.bundleOf(entry) })),
+    warnings: taken.warnings,
+  };
+}
+
+/** What the directory of a new submission is to hold. */
+export function planSubmission(options: PlanOptions): SubmissionPlan {
+  return planOf(options, newRecord("inbox", options));
+}
+
+/** Makes the directory of a new submission from what was taken up. */
+export function createSubmission(
+  given: Omit<PlanOptions, "created_ms"> & { runs_dir: string; clock: Clock },
+): SubmissionDir {
+  const options = { ...given, created_ms: given.clock.now_ms() };
+  const record = newRecord("command", options);
+  const plan = planOf(options, record);
+  const directory = join(options.runs_dir, plan.directory);
+  ensureDir(directory);
+  ensureDir(join(directory, "inputs"));
+  for (const { path, bytes } of plan.files) createFileAtomic(join(directory, path), bytes);
+  return submissionDir(directory, record, options.taken);
+}
+
+/** What `submission.json` of a directory says. Throws an input error where it says nothing. */
+export function readRecord(directory: string): SubmissionRecord {
   const path = join(directory, "submission.json");
   const text = readTextIfThere(path);
   if (text === undefined) {
@@ -114,6 +168,26 @@ function verified(path: string, sha256: string): Buffer {
   const bytes = readFileSync(path);
   if (sha256Hex(bytes) !== sha256) throw damaged("the copy that was taken up was changed since");
   return bytes;
+}
+
+/**
+ * A submission that was taken up for the queue, whose entries the store has. Nothing is parsed, and
+ * the copies are not looked at before `proveCopies` is called.
+ */
+export function openTaken(
+  directory: string,
+  entries: QueueEntry[],
+  warnings: string[],
+): SubmissionDir {
+  return submissionDir(directory, readRecord(directory), { file: { entries }, warnings });
+}
+
+/** Throws an input error where a copy that `entry` needs is gone or was changed since. */
+export function proveCopies({ directory, record }: SubmissionDir, entry: QueueEntry): void {
+  const named = new Set([entry.pack, entry.config, entry.judge_config]);
+  for (const input of record.inputs) {
+    if (named.has(input.path)) verified(join(directory, input.copy), input.sha256);
+  }
 }
 
 /**

@@ -34,6 +34,7 @@ function newRow(submission: SubmissionDir, entry: QueueEntry): EntrySummary {
     advice: null,
     warnings: [],
     result: null,
+    job: null,
   };
 }
 
@@ -60,7 +61,10 @@ export function newSummary(submission: SubmissionDir): Summary {
 }
 
 /** The summary of an earlier invocation, made true by the bundles; rebuilt where it is unreadable. */
-export function restoreSummary(submission: SubmissionDir, rooms: Rooms): Summary {
+export function restoreSummary(
+  submission: SubmissionDir,
+  rooms: Pick<Rooms, "clock" | "stepFault">,
+): Summary {
   const text = readTextIfThere(join(submission.directory, "summary.json"));
   const read = summarySchema.safeParse(text === undefined ? null : parseJsonLenient(text));
   const known = read.success && read.data.id === submission.record.id ? read.data : null;

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { errorMessage, inputError, systemErrorCode, TouchstonedError } from "../core/errors.ts";
-import { createFileAtomic, ensureDir } from "../core/files.ts";
-import { slug } from "../core/ids.ts";
+import { slug } from "../core/text.ts";
 import { sha256Hex } from "../core/json.ts";
 import {
   decodeQueueFile,
@@ -99,10 +98,4 @@ export function takeUp(
   const look = lookAt(loaders, resolve, taken);
   const file = parseQueueFile(text, path, { ...context, look });
   return { file, bytes, sha256: sha256Hex(bytes), ...taken };
-}
-
-/** Keeps copies of the files that entries name, so that later edits change nothing. */
-export function copyInputs(directory: string, taken: TakenUp): void {
-  ensureDir(join(directory, "inputs"));
-  for (const [copy, bytes] of taken.contents) createFileAtomic(join(directory, copy), bytes);
 }

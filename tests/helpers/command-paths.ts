@@ -18,6 +18,7 @@ async function helpOf(path: readonly string[]): Promise<string> {
     env: {},
     cwd: "/",
     signal: new AbortController().signal,
+    takeSignals: () => undefined,
   };
   await runProgram([...path, "--help"], context);
   return lines.join("\n");

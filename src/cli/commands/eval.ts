@@ -2,7 +2,8 @@ import { join, resolve } from "node:path";
 import { fileTime } from "../../core/clock.ts";
 import { inputError, usageError } from "../../core/errors.ts";
 import { ensureDir } from "../../core/files.ts";
-import { slug, ulidSource } from "../../core/ids.ts";
+import { ulidSource } from "../../core/ids.ts";
+import { slug } from "../../core/text.ts";
 import type { ModelSpec } from "../../core/model-spec.ts";
 import {
   bundlePaths,

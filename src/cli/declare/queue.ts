@@ -1,9 +1,17 @@
-import type { Declare } from "../program.ts";
+import type { Command } from "commander";
+import type { QueueChangeOptions } from "../commands/queue-change.ts";
+import type { Act, Declare } from "../program.ts";
+
+const STATION = "the station (default: the nearest touchstoned.yaml)";
+
+function withExamples(command: Command, text: string): Command {
+  return command.option("--station <dir>", STATION).addHelpText("after", `\n${text}`);
+}
 
 export const declareQueue: Declare = (program, act) => {
   const queue = program
     .command("queue")
-    .description("run queue files: which models to measure, on what, one after the other");
+    .description("files and jobs: which models to measure, on what, one after the other");
   queue
     .command("run")
     .description("run a queue file in the foreground, under the model lock")
@@ -46,4 +54,91 @@ Example:
   touchstoned queue check night.yaml && touchstoned queue run night.yaml`,
     )
     .action(act(() => import("../commands/queue-check.ts")));
+  declareLooks(queue, act);
+  declareChanges(queue, act);
 };
+
+function declareLooks(queue: Command, act: Act): void {
+  const submit = queue
+    .command("submit")
+    .description("drop queue files into the inbox, whole or not at all")
+    .argument("<files...>", "queue files (YAML or JSON)")
+    .option("--rename", "where the name is taken, add a number instead of refusing")
+    .option("--json", "where they are and when they are taken up, as JSON")
+    .action(act(() => import("../commands/queue-submit.ts")));
+  withExamples(
+    submit,
+    `Examples:
+  touchstoned queue submit night.yaml
+  touchstoned queue submit --rename nightly/*.yaml`,
+  );
+  const list = queue
+    .command("list")
+    .description("jobs that have not ended, in the order in which they will run")
+    .option("--all", "those that have ended, too")
+    .option("--state <state>", "only those in this state (pending, in_progress, failed ...)")
+    .option("--limit <jobs>", "show so many (default: 200)")
+    .option("--json", "the jobs as JSON")
+    .action(act(() => import("../commands/queue-list.ts")));
+  withExamples(
+    list,
+    `Examples:
+  touchstoned queue list
+  touchstoned queue list --all --json | jq '.[] | [.id, .state]'`,
+  );
+  const show = queue
+    .command("show")
+    .description("one job: what it is, what happened to it, its steps")
+    .argument("<id>", "id of a job, or its last letters")
+    .option("--json", "everything as JSON")
+    .action(act(() => import("../commands/queue-show.ts")));
+  withExamples(show, "Example:\n  touchstoned queue show 7Q2M");
+}
+
+function declareChanges(queue: Command, act: Act): void {
+  const changes = [
+    ["cancel", "<id>", "take a job out of the queue; one that runs is ended"],
+    ["retry", "<id>", "run a failed job again, with its attempts and priority as at first"],
+    ["hold", "[id]", "let a job wait, or without ID the whole queue; what runs goes on"],
+    ["release", "[id]", "end a hold of a job, or without ID of the queue"],
+  ] as const;
+  for (const [change, argument, description] of changes) {
+    const command = queue
+      .command(change)
+      .description(description)
+      .argument(argument, "id of a job, or its last letters")
+      .option("--json", "what was changed as JSON")
+      .action((...args: unknown[]) =>
+        act<QueueChangeOptions>(async () => {
+          const { run } = await import("../commands/queue-change.ts");
+          return { run: (options, context) => run({ ...options, change }, context) };
+        })(...args),
+      );
+    withExamples(command, `Example:\n  touchstoned queue ${change} 7Q2M`);
+  }
+  const drain = queue
+    .command("drain")
+    .description("let the running job end, claim no more until `queue release`")
+    .option("--no-wait", "do not wait for the running job")
+    .option("--json", "the outcome as JSON")
+    .action(act(() => import("../commands/queue-drain.ts")));
+  withExamples(
+    drain,
+    `The daemon goes on running and taking up files. Exit 75: stopped by Ctrl-C before the job had ended.
+
+Example:
+  touchstoned queue drain && sudo reboot`,
+  );
+  const rebuild = queue
+    .command("rebuild")
+    .description("make a new store from the inbox and the runs; the old one is kept aside")
+    .option("--json", "the outcome as JSON")
+    .action(act(() => import("../commands/queue-rebuild.ts")));
+  withExamples(
+    rebuild,
+    `No daemon may run meanwhile. What has valid results is COMPLETE, the rest waits with its first priority.
+
+Example:
+  touchstoned queue rebuild && touchstoned fsck`,
+  );
+}

@@ -10,7 +10,8 @@ import {
   systemErrorCode,
   usageError,
 } from "../../../src/core/errors.ts";
-import { slug, ulidSource } from "../../../src/core/ids.ts";
+import { ulidSource } from "../../../src/core/ids.ts";
+import { slug } from "../../../src/core/text.ts";
 import { markdownCell, table } from "../../../src/core/markdown.ts";
 import { packageFile, packageVersion, selfCommand } from "../../../src/core/program.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";

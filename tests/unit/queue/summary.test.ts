@@ -34,6 +34,7 @@ function row(index: number, change: Partial<EntrySummary> = {}): EntrySummary {
     advice: null,
     warnings: [],
     result: null,
+    job: null,
     ...change,
   };
 }

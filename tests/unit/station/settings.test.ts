@@ -33,6 +33,7 @@ describe("the split between the two files", () => {
         min_free_disk_mb: 5000,
       },
       power: { keep_awake: "never" },
+      inbox: { min_age_seconds: 30 },
       runner_names: ["one", "two"],
       allowed_reset_commands: ["lms unload --all", "ollama stop MODEL", "restart it"],
     });

@@ -1,0 +1,33 @@
+import { writeSync } from "node:fs";
+import { TouchstonedError, type ExitCode } from "../core/errors.ts";
+
+/**
+ * Runs what is asked for many times a minute without the command-line library, which costs more than
+ * the answer. Undefined for everything that is not exactly such a call; the library sees to it then,
+ * to mistakes as well.
+ */
+export async function runFast(argv: readonly string[]): Promise<ExitCode | undefined> {
+  if (argv[0] !== "status") return undefined;
+  const options: { station?: string; json?: boolean } = {};
+  for (let at = 1; at < argv.length; at += 1) {
+    const word = argv[at];
+    if (word === "--json") options.json = true;
+    else if (word === "--station" && argv[at + 1] !== undefined) {
+      options.station = argv[(at += 1)] ?? "";
+    } else return undefined;
+  }
+  const { run } = await import("./commands/status.ts");
+  try {
+    return await run(options, {
+      env: process.env,
+      cwd: process.cwd(),
+      clock: { now_ms: () => Date.now() },
+      terminal: { out: (text) => void writeSync(1, `${text}\n`) },
+    });
+  } catch (error) {
+    if (!(error instanceof TouchstonedError)) throw error;
+    writeSync(2, `error: ${error.message}\n`);
+    if (error.hint !== undefined) writeSync(2, `hint: ${error.hint}\n`);
+    return error.exitCode;
+  }
+}

@@ -1,0 +1,170 @@
+/** What the daemon should do next, and how long it may wait. Pure: time comes with each event. */
+
+export interface Now {
+  wall_ms: number;
+  monotonic_ms: number;
+}
+
+/** `soft`: the running step ends, the job is handed back. `hard`: the step is ended now. */
+export type Stop = "none" | "soft" | "hard";
+
+export type Phase =
+  | "starting"
+  | "idle"
+  | "running"
+  | "waiting_for_lock"
+  | "disk_low"
+  | "stopping"
+  | "stopped";
+
+export interface State {
+  phase: Phase;
+  stop: Stop;
+  /** Id of the job that runs beside the loop. */
+  running: string | null;
+  /** Who has the model lock, in words, where it was refused to us last time. */
+  lock_held: string | null;
+  /** Refusals in a row. */
+  lock_refusals: number;
+  disk_low: string | null;
+  /** When the inbox wants to be looked at, monotonic. */
+  look_at_ms: number | null;
+  /** When a job could be claimed, wall clock. */
+  due_at_ms: number | null;
+}
+
+export const START: State = {
+  phase: "starting",
+  stop: "none",
+  running: null,
+  lock_held: null,
+  lock_refusals: 0,
+  disk_low: null,
+  look_at_ms: null,
+  due_at_ms: null,
+};
+
+/** What happened. Those marked "beside" come at any time; the others answer the last effect. */
+export type Event =
+  | { kind: "started" }
+  | { kind: "looked"; look_at_ms: number | null }
+  | { kind: "tidied" }
+  | { kind: "checked"; due_at_ms: number | null; disk_low: string | null }
+  | { kind: "locked" }
+  | { kind: "lock_refused"; holder: string }
+  | { kind: "claimed"; found: boolean }
+  | { kind: "woke" }
+  /** Beside: a stop was asked for, once or once more. */
+  | { kind: "stop" }
+  /** Beside: a job runs from now on, claimed or taken over from an earlier daemon. */
+  | { kind: "began"; job_id: string }
+  /** Beside. */
+  | { kind: "job_ended" };
+
+export type Effect =
+  /** Looks at the inbox and takes up what is ripe. */
+  | { kind: "look" }
+  /** Puts files of ended submissions away, fails hopeless jobs, reaps. */
+  | { kind: "tidy" }
+  /** Asks store and disk what could run. */
+  | { kind: "check" }
+  | { kind: "take_lock" }
+  /** Claims a job and begins it under the lock; gives the lock back where there is none. */
+  | { kind: "claim" }
+  | { kind: "wait"; for_ms: number }
+  | { kind: "end" };
+
+/** However quiet it is: files may come by ways that send no hint. */
+export const RESCAN_MS = 60_000;
+/** Between looks at a lock that others hold: soon at first, then rarely, for they measure. */
+const LOCK_LOOK_MS = { first: 500, longest: 5000 } as const;
+/** Where a claim found nothing although something was due: not at once again. */
+const RETRY_MS = 1000;
+
+interface Next {
+  state: State;
+  /** null for what happens beside the loop: it goes on with what it does. */
+  effect: Effect | null;
+}
+
+function stopMore(stop: Stop): Stop {
+  return stop === "none" ? "soft" : "hard";
+}
+
+function phaseOf(state: State): Phase {
+  if (state.stop !== "none") return "stopping";
+  if (state.running !== null) return "running";
+  if (state.disk_low !== null) return "disk_low";
+  return state.lock_held === null ? "idle" : "waiting_for_lock";
+}
+
+/** Waits until the earliest thing that is known to come. */
+function wait(state: State, now: Now, least_ms = 0): Next {
+  const waits = [RESCAN_MS];
+  if (state.look_at_ms !== null) waits.push(state.look_at_ms - now.monotonic_ms);
+  if (state.lock_held !== null) {
+    waits.push(Math.min(LOCK_LOOK_MS.first * 2 ** (state.lock_refusals - 1), LOCK_LOOK_MS.longest));
+  } else if (state.running === null && state.disk_low === null && state.due_at_ms !== null) {
+    waits.push(state.due_at_ms - now.wall_ms);
+  }
+  const for_ms = Math.max(least_ms, 0, Math.min(...waits));
+  return { state: { ...state, phase: phaseOf(state) }, effect: { kind: "wait", for_ms } };
+}
+
+function end(state: State): Next {
+  return { state: { ...state, phase: "stopped" }, effect: { kind: "end" } };
+}
+
+/** What may run is known now: take the lock for it, or wait. */
+function choose(state: State, now: Now): Next {
+  const due = state.due_at_ms !== null && state.due_at_ms <= now.wall_ms;
+  if (!due) return wait({ ...state, lock_held: null, lock_refusals: 0 }, now);
+  if (state.running !== null || state.disk_low !== null) return wait(state, now);
+  return { state, effect: { kind: "take_lock" } };
+}
+
+/** Begins a round, or winds down. */
+function round(state: State, now: Now): Next {
+  if (state.stop === "none") return { state, effect: { kind: "look" } };
+  return state.running === null ? end(state) : wait({ ...state, look_at_ms: null }, now);
+}
+
+/**
+ * One step of the daemon. A round is look, tidy, check, and where something is due: lock, claim. The
+ * lock comes before the claim, so that a job never counts as running while a shell measures.
+ */
+export function step(state: State, event: Event, now: Now): Next {
+  switch (event.kind) {
+    case "stop": {
+      const stop = stopMore(state.stop);
+      return { state: { ...state, stop, phase: "stopping" }, effect: null };
+    }
+    case "began":
+      return { state: { ...state, running: event.job_id, phase: "running" }, effect: null };
+    case "job_ended": {
+      const next = { ...state, running: null };
+      return { state: { ...next, phase: phaseOf(next) }, effect: null };
+    }
+    case "started":
+    case "woke":
+      return round(state, now);
+    case "looked":
+      return { state: { ...state, look_at_ms: event.look_at_ms }, effect: { kind: "tidy" } };
+    case "tidied":
+      return state.stop === "none" ? { state, effect: { kind: "check" } } : round(state, now);
+    case "checked": {
+      const { due_at_ms, disk_low } = event;
+      const next = { ...state, due_at_ms, disk_low };
+      return next.stop === "none" ? choose(next, now) : round(next, now);
+    }
+    case "lock_refused": {
+      const lock_refusals = state.lock_refusals + 1;
+      return wait({ ...state, lock_held: event.holder, lock_refusals }, now);
+    }
+    case "locked":
+      return { state: { ...state, lock_held: null, lock_refusals: 0 }, effect: { kind: "claim" } };
+    case "claimed":
+      break;
+  }
+  return wait(state, now, event.found ? 0 : RETRY_MS);
+}

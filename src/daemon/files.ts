@@ -1,0 +1,37 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Where the daemon of a station keeps its things, all in the state directory. */
+export interface StateFiles {
+  store: string;
+  /** Held by the daemon as long as it lives; never removed. */
+  lock: string;
+  /** What the daemon says of itself, for `status`. */
+  snapshot: string;
+  /** The step that runs, so that the next daemon finds it. */
+  running: string;
+  /** Writing in it wakes the daemon. */
+  wake_dir: string;
+  log: string;
+}
+
+export function stateFiles(state_dir: string): StateFiles {
+  return {
+    store: join(state_dir, "queue.db"),
+    lock: join(state_dir, "daemon.lock"),
+    snapshot: join(state_dir, "daemon.json"),
+    running: join(state_dir, "running.json"),
+    wake_dir: join(state_dir, "wake"),
+    log: join(state_dir, "daemon.log"),
+  };
+}
+
+/** Tells a daemon, if there is one, that the queue was changed. It looks by itself within a minute. */
+export function wakeDaemon(files: Pick<StateFiles, "wake_dir">): void {
+  try {
+    mkdirSync(files.wake_dir, { recursive: true, mode: 0o700 });
+    writeFileSync(join(files.wake_dir, "hint"), "");
+  } catch {
+    // A hint, no more.
+  }
+}

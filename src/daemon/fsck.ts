@@ -1,0 +1,149 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { sha256Hex } from "../core/json.ts";
+import { commandLine } from "../core/process-table.ts";
+import { detailOf } from "../intake/index.ts";
+import { lockStatus } from "../station/index.ts";
+import { readRecord, type Rooms } from "../steps/index.ts";
+import type { Store, Submission, Violation } from "../store/index.ts";
+import { ownerProof } from "./owner.ts";
+
+export interface CheckStationOptions {
+  store: Store;
+  root: string;
+  runs_dir: string;
+  state_dir: string;
+  lock_path: string;
+  rooms: Pick<Rooms, "stepFault">;
+}
+
+export interface StationCheck {
+  violations: Violation[];
+  jobs: number;
+  submissions: number;
+}
+
+/** `<utc>-<ulid>-NAME`, as files are called that were put away. */
+const PLACED_NAME = /^\d{4}-\d{2}-\d{2}T[0-9-]+Z-([0-9A-HJKMNP-TV-Z]{26})-/;
+
+function names(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : [];
+}
+
+/** Where the files of submissions were put away, by their ids. */
+function placedById(root: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const folder of ["done", "failed"]) {
+    const directory = join(root, "inbox", folder);
+    for (const name of names(directory)) {
+      const id = PLACED_NAME.exec(name)?.[1];
+      if (id !== undefined) found.set(id, [...(found.get(id) ?? []), join(directory, name)]);
+    }
+  }
+  return found;
+}
+
+/** Accepted means never lost: store, directory, snapshot and file of one submission. */
+function checkSubmission(submission: Submission, placed: readonly string[]): string[][] {
+  const found: string[][] = [];
+  const detail = detailOf(submission);
+  if (placed.length > 1) found.push(["one_place", `its file is in ${placed.join(" and in ")}`]);
+  if (submission.open_jobs > 0 && placed.length > 0 && submission.placed_path === null) {
+    found.push(["one_place", `its file was put away (${placed.join()}) before its jobs had ended`]);
+  }
+  if (detail === null || submission.placed_path !== null) return found;
+  const path = submission.snapshot_path;
+  if (path === null || !existsSync(path)) {
+    found.push(["accepted_not_lost", "what was taken up of it is gone"]);
+  } else if (sha256Hex(readFileSync(path)) !== submission.sha256) {
+    found.push(["accepted_not_lost", `${path} is not what was taken up`]);
+  }
+  return found;
+}
+
+/** Directories that were taken up whole, and of which the store knows nothing. */
+function lostDirectories(
+  options: CheckStationOptions,
+  known: ReadonlySet<string>,
+  placed: ReadonlyMap<string, unknown>,
+): Violation[] {
+  const pending = names(join(options.state_dir, "intake")).map((name) =>
+    readFileSync(join(options.state_dir, "intake", name), "utf8"),
+  );
+  const found: Violation[] = [];
+  for (const name of names(options.runs_dir)) {
+    const directory = join(options.runs_dir, name);
+    if (!existsSync(join(directory, "submission.json"))) continue;
+    const record = readRecord(directory);
+    if (record.origin !== "inbox" || known.has(record.id) || placed.has(record.id)) continue;
+    if (pending.some((text) => text.includes(record.id))) continue; // its taking-up is under way
+    const message = `${directory} was taken up, and the store does not know it`;
+    found.push({ rule: "accepted_not_lost", subject: record.id, message });
+  }
+  return found;
+}
+
+/** A COMPLETE job has the results that its steps owe, as long as its bundle is kept. */
+async function checkResults({ store, rooms }: CheckStationOptions): Promise<Violation[]> {
+  const found: Violation[] = [];
+  for (const job of await store.jobs({ states: ["COMPLETE"] })) {
+    if (!existsSync(job.bundle_dir)) continue; // pruned
+    const judged = job.entry.judge_config !== null;
+    const fault =
+      rooms.stepFault("eval", job.bundle_dir, 0) ??
+      (judged ? rooms.stepFault("judge", job.bundle_dir, 0) : null);
+    if (fault === null) continue;
+    found.push({ rule: "complete_has_results", subject: job.id, message: fault });
+  }
+  return found;
+}
+
+/** One job at a time on this host, and one step tree under the model lock. */
+async function checkRunning({ store, lock_path }: CheckStationOptions): Promise<Violation[]> {
+  const found: Violation[] = [];
+  const running = await store.jobs({ states: ["CLAIMED", "IN_PROGRESS"] });
+  const owners = await store.owners();
+  const proof = ownerProof(hostname());
+  const local = running.filter((job) => {
+    const owner = owners.find(({ id }) => id === job.owner);
+    return owner !== undefined && proof(owner) === "alive";
+  });
+  if (local.length > 1) {
+    const message = `${local.length} jobs run at once: ${local.map(({ id }) => id).join(", ")}`;
+    found.push({ rule: "one_at_a_time", subject: null, message });
+  }
+  const { processes } = await lockStatus(lock_path);
+  const steps = processes.filter(({ pid }) => commandLine(pid).includes("_step"));
+  if (steps.length > 1) {
+    const pids = steps.map(({ pid }) => pid).join(", ");
+    const message = `${steps.length} steps live under the model lock: pids ${pids}`;
+    found.push({ rule: "one_step_tree", subject: null, message });
+  }
+  return found;
+}
+
+/** Everything that contradicts what the queue promises, in the store and in the files. */
+export async function checkStation(options: CheckStationOptions): Promise<StationCheck> {
+  const { store, root } = options;
+  const violations = await store.check();
+  const submissions = await store.submissions();
+  const placed = placedById(root);
+  for (const submission of submissions) {
+    for (const [rule = "", message = ""] of checkSubmission(
+      submission,
+      placed.get(submission.id) ?? [],
+    )) {
+      violations.push({ rule, subject: submission.id, message });
+    }
+  }
+  const known = new Set(submissions.map(({ id }) => id));
+  violations.push(
+    ...lostDirectories(options, known, placed),
+    ...(await checkResults(options)),
+    ...(await checkRunning(options)),
+  );
+  const counts = await store.counts();
+  const jobs = Object.values(counts).reduce((sum, n) => sum + n, 0);
+  return { violations, jobs, submissions: submissions.length };
+}

@@ -1,0 +1,236 @@
+import type { Clock } from "../core/clock.ts";
+import { EXIT, errorMessage, TouchstonedError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import type { Inbox, PassReport } from "../intake/index.ts";
+import type { Job } from "../queue/index.ts";
+import type { HeldLock } from "../steps/index.ts";
+import type { Store } from "../store/index.ts";
+import { START, step, type Effect, type Event, type Now, type State } from "./core.ts";
+import { findGap, type Clocks } from "./gaps.ts";
+import type { JobRun } from "./job-run.ts";
+import type { Adopted } from "./orphan.ts";
+import type { Report } from "./report.ts";
+import type { Summaries } from "./summaries.ts";
+
+/** Chance that the end of a job reaps, beside each heartbeat. */
+const REAP_CHANCE = 0.1;
+
+export interface LoopDeps {
+  store: Store;
+  inbox: Pick<Inbox, "pass" | "finishEnded">;
+  summaries: Pick<Summaries, "sync" | "ids">;
+  report: Report;
+  clock: Clock;
+  log: Log;
+  owner_id: string;
+  /** Names of the runners that this machine has. */
+  runners: readonly string[];
+  random: () => number;
+  uptime_ms: () => number | null;
+  /** Why no new work may begin; null where it may. */
+  diskLow: () => string | null;
+  /** Throws busy (exit 75) at once where it is held. */
+  takeLock: (signal: AbortSignal) => Promise<HeldLock>;
+  jobRun: (job: Job) => JobRun;
+  reap: () => Promise<void>;
+}
+
+/** Carries out what the core decides, one effect after the other; one job runs beside it. */
+export class Loop {
+  readonly #deps: LoopDeps;
+  #state: State = START;
+  #running: { run: JobRun; ended: Promise<void> } | null = null;
+  /** Ends the present wait. */
+  #waker = new AbortController();
+  #lock: HeldLock | null = null;
+  #reap_soon = false;
+  #queue_changed = false;
+  readonly #stopping = new AbortController();
+
+  constructor(deps: LoopDeps) {
+    this.#deps = deps;
+  }
+
+  #now(): Now {
+    const { clock } = this.#deps;
+    return { wall_ms: clock.now_ms(), monotonic_ms: clock.monotonic_ms() };
+  }
+
+  /** What happens beside the loop. */
+  #beside(event: Event): void {
+    this.#state = step(this.#state, event, this.#now()).state;
+    this.#deps.report.state(this.#state, null);
+  }
+
+  /** Something may have changed: look now. `queue`: a person changed what is to be done. */
+  wake(what: "inbox" | "queue" | "loop"): void {
+    this.#queue_changed ||= what === "queue";
+    this.#waker.abort();
+  }
+
+  /** The first time lets the running step end, the second time it is ended. */
+  stop(): void {
+    this.#stopping.abort();
+    this.#beside({ kind: "stop" });
+    this.wake("loop");
+  }
+
+  /** Goes on until it is stopped, beginning with the job of an orphaned step where there is one. */
+  async run(adopted: Adopted | null): Promise<void> {
+    if (adopted !== null) {
+      const holder = { path: "", release: () => undefined };
+      this.#begin(adopted.job, (run) => run.run(holder, adopted.step));
+    }
+    for (let event: Event = { kind: "started" }; ;) {
+      const next = step(this.#state, event, this.#now());
+      this.#state = next.state;
+      if (next.effect === null || next.effect.kind === "end") return;
+      event = await this.#perform(next.effect);
+    }
+  }
+
+  async #perform(effect: Exclude<Effect, { kind: "end" }>): Promise<Event> {
+    switch (effect.kind) {
+      case "look":
+        return this.#look();
+      case "tidy":
+        return this.#tidy();
+      case "check":
+        return this.#check();
+      case "take_lock":
+        return this.#takeLock();
+      case "claim":
+        return this.#claim();
+      case "wait":
+        break;
+    }
+    return this.#wait(effect.for_ms);
+  }
+
+  async #look(): Promise<Event> {
+    const { inbox, report, summaries, log } = this.#deps;
+    let pass: PassReport;
+    try {
+      pass = await inbox.pass(this.#stopping.signal);
+    } catch (error) {
+      report.inboxBlocked(`the inbox cannot be looked at: ${errorMessage(error)}`);
+      return { kind: "looked", look_at_ms: null };
+    }
+    report.inboxBlocked(pass.blocked);
+    for (const text of pass.warnings) report.warn(text);
+    for (const { name, outcome } of pass.outcomes) {
+      log.info({ name, ...outcome }, "inbox");
+      if (outcome.kind === "accepted") {
+        report.say(
+          `${name}: taken up as submission ${outcome.submission_id}, ${outcome.jobs} jobs`,
+        );
+        for (const text of outcome.warnings) report.warn(`${name}: ${text}`);
+        await summaries.sync(outcome.submission_id);
+      } else if (outcome.kind === "rejected") {
+        report.warn(`${name}: rejected: ${outcome.refusal.message}`);
+      } else if (outcome.kind === "trouble") report.warn(`${name}: ${outcome.message}`);
+    }
+    return { kind: "looked", look_at_ms: pass.next_look_ms };
+  }
+
+  async #guarded(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#deps.report.warn(`${what}: ${errorMessage(error)}`);
+    }
+  }
+
+  async #tidy(): Promise<Event> {
+    const { store, inbox, summaries, clock, report, reap } = this.#deps;
+    await this.#guarded("the queue cannot be tidied", async () => {
+      if (this.#reap_soon) await reap();
+      this.#reap_soon = false;
+      await this.#running?.run.look();
+      await store.failDependants(clock.now_ms());
+      if (this.#queue_changed) for (const id of summaries.ids()) await summaries.sync(id);
+      this.#queue_changed = false;
+      const ended = await store.submissions({ open: false, placed: false });
+      for (const { id } of ended) await summaries.sync(id);
+      if (ended.length === 0) return;
+      const { troubles } = await inbox.finishEnded();
+      for (const text of troubles) report.warn(text);
+    });
+    return { kind: "tidied" };
+  }
+
+  async #check(): Promise<Event> {
+    const { store, clock, runners, diskLow } = this.#deps;
+    let due_at_ms: number | null = null;
+    await this.#guarded("the queue cannot be read", async () => {
+      due_at_ms = await store.nextDue(clock.now_ms(), { runners });
+    });
+    return { kind: "checked", due_at_ms, disk_low: diskLow() };
+  }
+
+  async #takeLock(): Promise<Event> {
+    try {
+      this.#lock = await this.#deps.takeLock(this.#stopping.signal);
+      return { kind: "locked" };
+    } catch (error) {
+      if (error instanceof TouchstonedError && error.exitCode === EXIT.busy) {
+        // "the model lock PATH is held by ..."
+        const holder = error.message.replace(/^the model lock .+? is (?=held|busy)/, "");
+        return { kind: "lock_refused", holder };
+      }
+      return { kind: "lock_refused", holder: `which cannot be used: ${errorMessage(error)}` };
+    }
+  }
+
+  async #claim(): Promise<Event> {
+    const { store, owner_id, clock, runners } = this.#deps;
+    const lock = this.#lock;
+    this.#lock = null;
+    let job: Job | undefined;
+    if (this.#state.stop === "none") {
+      await this.#guarded("nothing can be claimed", async () => {
+        job = await store.claim(owner_id, clock.now_ms(), { runners });
+      });
+    }
+    if (job === undefined || lock === null) {
+      lock?.release();
+      return { kind: "claimed", found: false };
+    }
+    this.#begin(job, (run) => run.run(lock));
+    return { kind: "claimed", found: true };
+  }
+
+  /** Runs a job beside the loop. */
+  #begin(job: Job, go: (run: JobRun) => Promise<void>): void {
+    this.#beside({ kind: "began", job_id: job.id });
+    const { store, report, jobRun, random } = this.#deps;
+    const run = jobRun(job);
+    report.jobStarts(job);
+    const end = async (): Promise<void> => {
+      await go(run);
+      this.#running = null;
+      await this.#guarded("the store cannot be read", async () => {
+        report.jobEnds(job, (await store.job(job.id))?.state);
+      });
+      this.#reap_soon ||= random() < REAP_CHANCE;
+      this.#beside({ kind: "job_ended" });
+      this.wake("loop");
+    };
+    this.#running = { run, ended: end() };
+  }
+
+  #clocks(): Clocks {
+    return { ...this.#now(), uptime_ms: this.#deps.uptime_ms() };
+  }
+
+  async #wait(for_ms: number): Promise<Event> {
+    const { clock, report } = this.#deps;
+    const before = this.#clocks();
+    report.state(this.#state, before.wall_ms + for_ms);
+    await clock.sleep(for_ms, this.#waker.signal);
+    this.#waker = new AbortController();
+    const gap = findGap(before, this.#clocks(), for_ms);
+    if (gap !== null) report.say(gap.text);
+    return { kind: "woke" };
+  }
+}

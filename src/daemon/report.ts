@@ -1,0 +1,143 @@
+import { isoTime, type Clock } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import type { Job } from "../queue/index.ts";
+import { forecast, type RunEvent } from "../steps/index.ts";
+import type { State } from "./core.ts";
+import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
+
+/** Progress is written at most so often: the machine is being measured. */
+const PROGRESS_MS = 5000;
+const MOST_WARNINGS = 10;
+
+export type Standing = Pick<
+  DaemonSnapshot,
+  "root" | "process" | "owner_id" | "runners" | "lock_path"
+> & { inbox: Omit<DaemonSnapshot["inbox"], "blocked"> };
+
+export interface ReportOptions {
+  path: string;
+  standing: Standing;
+  clock: Clock;
+  log: Log;
+  /** For the person in whose terminal the daemon runs. */
+  say: (text: string) => void;
+}
+
+/** Keeps `daemon.json` in step with what the daemon does, and tells its terminal and its log. */
+export class Report {
+  readonly #options: ReportOptions;
+  readonly #started: string;
+  readonly #warnings: DaemonSnapshot["warnings"] = [];
+  #running: RunningSnapshot | null = null;
+  #blocked: string | null = null;
+  #next_look_ms: number | null = null;
+  #progress_ms = -Infinity;
+  #state: State | null = null;
+
+  constructor(options: ReportOptions) {
+    this.#options = options;
+    this.#started = isoTime(options.clock.now_ms());
+  }
+
+  #write(): void {
+    const { path, standing, clock } = this.#options;
+    const state = this.#state;
+    if (state === null) return;
+    try {
+      writeSnapshot(path, {
+        schema_version: 1,
+        ...standing,
+        started: this.#started,
+        updated: isoTime(clock.now_ms()),
+        phase: state.phase,
+        stop: state.stop,
+        lock_held: state.lock_held,
+        disk_low: state.disk_low,
+        running: this.#running,
+        inbox: { ...standing.inbox, blocked: this.#blocked },
+        next_look: this.#next_look_ms === null ? null : isoTime(this.#next_look_ms),
+        warnings: this.#warnings,
+      });
+    } catch {
+      // A full disk: `status` shows what it was before.
+    }
+  }
+
+  say(text: string): void {
+    this.#options.log.info(text);
+    this.#options.say(text);
+  }
+
+  warn(text: string): void {
+    const { clock, log, say } = this.#options;
+    log.warn(text);
+    say(`warning: ${text}`);
+    this.#warnings.push({ at: isoTime(clock.now_ms()), text });
+    if (this.#warnings.length > MOST_WARNINGS) this.#warnings.shift();
+  }
+
+  /** What holds from now on; said where it is news. */
+  state(state: State, next_look_ms: number | null): void {
+    const before = this.#state;
+    this.#state = state;
+    this.#next_look_ms = next_look_ms;
+    if (state.lock_held !== null && before?.lock_held !== state.lock_held) {
+      this.say(`waiting for the model lock, ${state.lock_held}`);
+    }
+    if (state.disk_low !== null && before?.disk_low == null) this.warn(state.disk_low);
+    this.#write();
+  }
+
+  inboxBlocked(reason: string | null): void {
+    if (reason !== null && reason !== this.#blocked) this.warn(reason);
+    this.#blocked = reason;
+  }
+
+  jobStarts(job: Job): void {
+    const { id, submission_id, index, bundle_dir, entry } = job;
+    const since = isoTime(this.#options.clock.now_ms());
+    this.#running = {
+      job_id: id,
+      submission_id,
+      index,
+      model_id: entry.model.id,
+      bundle_dir,
+      since,
+      step: null,
+      step_since: null,
+      progress: null,
+      left_s: null,
+    };
+    this.say(`job ${id} (entry ${index + 1}, ${entry.model.id}) begins`);
+    this.#write();
+  }
+
+  jobEnds(job: Job, state: Job["state"] | undefined): void {
+    this.#running = null;
+    this.say(`job ${job.id} (${job.entry.model.id}): ${state ?? "gone"}`);
+    this.#write();
+  }
+
+  event(event: RunEvent): void {
+    const running = this.#running;
+    const { clock } = this.#options;
+    if (event.type === "warning") this.warn(event.text);
+    if (running === null) return;
+    if (event.type === "step_start") {
+      [running.step, running.step_since] = [event.step, isoTime(clock.now_ms())];
+      [running.progress, running.left_s] = [null, null];
+      this.say(`  ${event.step}`);
+    } else if (event.type === "step_progress") {
+      const { done, failed, total } = event.progress;
+      const left = forecast(event.progress);
+      running.progress = { done, failed, total };
+      running.left_s = left === null ? null : { low: left.low_s, high: left.high_s };
+      if (clock.monotonic_ms() - this.#progress_ms < PROGRESS_MS) return;
+      this.#progress_ms = clock.monotonic_ms();
+    } else if (event.type !== "step_end") return;
+    if (event.type === "step_end" && event.record.error !== null) {
+      this.say(`  ${event.record.kind} ${event.record.status}: ${event.record.error}`);
+    }
+    this.#write();
+  }
+}

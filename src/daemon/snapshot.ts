@@ -1,0 +1,64 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import type { ProcessIdentity } from "../core/process-table.ts";
+import type { Phase, Stop } from "./core.ts";
+
+export interface RunningSnapshot {
+  job_id: string;
+  submission_id: string;
+  /** Place in the queue file, from 0. */
+  index: number;
+  model_id: string;
+  bundle_dir: string;
+  /** RFC 3339 */
+  since: string;
+  step: string | null;
+  step_since: string | null;
+  progress: { done: number; failed: number; total: number | null } | null;
+  /** Seconds that are left of the step, where enough is known. */
+  left_s: { low: number; high: number } | null;
+}
+
+/** What a daemon says of itself. Written by it alone, read by `status`, which checks no schema. */
+export interface DaemonSnapshot {
+  schema_version: 1;
+  root: string;
+  process: ProcessIdentity;
+  /** Its name in the store. */
+  owner_id: string;
+  /** RFC 3339 */
+  started: string;
+  updated: string;
+  phase: Phase;
+  stop: Stop;
+  /** Runners of machine.yaml: what it could run. */
+  runners: string[];
+  lock_path: string;
+  /** Who has the model lock, where that is what it waits for. */
+  lock_held: string | null;
+  disk_low: string | null;
+  running: RunningSnapshot | null;
+  inbox: { path: string; min_age_ms: number; blocked: string | null };
+  /** When it looks again, if nothing wakes it earlier. RFC 3339. */
+  next_look: string | null;
+  /** The last few, newest last. */
+  warnings: { at: string; text: string }[];
+}
+
+/** Readers see the old text or the new one. Not synced: it is worth nothing after a power cut. */
+export function writeSnapshot(path: string, snapshot: DaemonSnapshot): void {
+  const temporary = `${path}.tmp`;
+  writeFileSync(temporary, JSON.stringify(snapshot), { mode: 0o600 });
+  renameSync(temporary, path);
+}
+
+/** Undefined where no daemon of this version has written one. */
+export function readSnapshot(path: string): DaemonSnapshot | undefined {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const known =
+      typeof value === "object" && value !== null && Reflect.get(value, "schema_version") === 1;
+    return known ? (value as DaemonSnapshot) : undefined;
+  } catch {
+    return undefined; // none there, or of a crash
+  }
+}

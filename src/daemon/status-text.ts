@@ -1,0 +1,58 @@
+import type { RunningSnapshot } from "./snapshot.ts";
+import type { StationStatus } from "./status.ts";
+
+function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function ago(iso: string, now_ms: number): string {
+  return duration((now_ms - Date.parse(iso)) / 1000);
+}
+
+function runningText(running: RunningSnapshot, now_ms: number): string[] {
+  const { step, step_since, progress, left_s } = running;
+  const lines = [
+    `running: ${running.model_id} (entry ${running.index + 1}, job ${running.job_id}) for ${ago(running.since, now_ms)}`,
+  ];
+  if (step === null || step_since === null) return lines;
+  let text = `  ${step} for ${ago(step_since, now_ms)}`;
+  if (progress !== null && progress.total !== null) {
+    text += `: ${progress.done} of ${progress.total} cells`;
+    if (progress.failed > 0) text += `, ${progress.failed} failed`;
+  }
+  if (left_s !== null) text += `, ${duration(left_s.low)} to ${duration(left_s.high)} left`;
+  return [...lines, text];
+}
+
+/** `status` for a person: why nothing runs, or what does; then counts and the inbox. */
+export function statusText(status: StationStatus, now_ms: number): string {
+  const { daemon, running, counts, inbox } = status;
+  const lines: string[] = [];
+  if (running !== null) lines.push(...runningText(running, now_ms));
+  else lines.push(`nothing runs: ${status.why_idle ?? "it is about to start"}`);
+  if (status.store_trouble !== null) lines.push(`store: ${status.store_trouble}`);
+  if (counts !== null) {
+    const shown = Object.entries(counts).filter(([, n]) => n > 0);
+    const text = shown.map(([state, n]) => `${n} ${state.toLowerCase().replace("_", " ")}`);
+    lines.push(`jobs: ${text.length === 0 ? "none" : text.join(", ")}`);
+  }
+  for (const { name, ripe } of inbox) {
+    const when =
+      ripe === null
+        ? "waits for a daemon"
+        : Date.parse(ripe) > now_ms
+          ? `at rest in ${duration((Date.parse(ripe) - now_ms) / 1000)}`
+          : "about to be taken up";
+    lines.push(`inbox: ${name}: ${when}`);
+  }
+  if (status.inbox_blocked !== null) lines.push(`inbox: ${status.inbox_blocked}`);
+  if (daemon.running) {
+    const since = daemon.since === null ? "" : `, for ${ago(daemon.since, now_ms)}`;
+    lines.push(`daemon: pid ${daemon.pid ?? "?"}${since}${daemon.stopping ? ", stopping" : ""}`);
+  }
+  for (const { at, text } of status.warnings.slice(-3)) lines.push(`warning (${at}): ${text}`);
+  return lines.join("\n");
+}

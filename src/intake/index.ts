@@ -1,0 +1,12 @@
+export { detailOf } from "./detail.ts";
+export { Inbox, type PassReport } from "./inbox.ts";
+export { runParseMain } from "./parse-main.ts";
+export type { ParseRequest, SubmissionPlan } from "./parse-protocol.ts";
+export { createParser, type Parser, type ParserOptions } from "./parser.ts";
+export type { Placed } from "./placing.ts";
+export type { IntakeWorld } from "./ports.ts";
+export type { RecoveryReport } from "./recover.ts";
+export { submitFile } from "./submit.ts";
+export type { TakeUpOutcome } from "./take-up.ts";
+export { stationTrust } from "./trust.ts";
+export { watchInbox, type InboxWatcher } from "./watcher.ts";
