@@ -28,7 +28,7 @@ async function claimed(reason: Error) {
   const deps = {
     store,
     // Nothing but the clock is asked for before the submission is open.
-    rooms: { clock } as JobRunDeps["rooms"],
+    rooms: { clock } as unknown as JobRunDeps["rooms"],
     summaries: {
       open: () => Promise.reject(reason),
       sync: async (id: string) => void synced.push(id),
