@@ -46,7 +46,10 @@ export function countTimeouts(attempts: readonly Attempt[]): number {
   return attempts.filter((attempt) => attempt.steps.some((step) => late(step))).length;
 }
 
-/** Status of a step as the bundle proves it: a good one whose files are gone is to be done again. */
+/**
+ * Status of a step as the bundle proves it: a good one whose files are gone is to be done again. An
+ * eval whose bundle is whole is good, also where we were killed before we could write that down.
+ */
 function provenStatus(
   attempts: readonly Attempt[],
   kind: "eval" | "judge",
@@ -54,6 +57,8 @@ function provenStatus(
   rooms: Pick<Rooms, "stepFault">,
 ): StepStatus {
   const last = recordsOf(attempts, kind).at(-1);
+  const begun = kind === "eval" && attempts.length > 0;
+  if (begun && rooms.stepFault(kind, bundle_dir, 0) === null) return "ok";
   if (last === undefined) return "pending";
   if (last.status !== "ok") return last.status;
   return rooms.stepFault(kind, bundle_dir, 0) === null ? "ok" : "pending";
