@@ -220,9 +220,12 @@ describe("runners of our own", () => {
     w.write([entry("x"), entry("y"), entry("z", { runner: "b" })]);
     await w.run();
     expect(w.log.filter((line) => /^(start|stop)/.test(line))).toEqual([
-      ...["start a", "stop a"],
-      ...["start a", "stop a"],
-      ...["start b", "stop b"],
+      "start a",
+      "stop a",
+      "start a",
+      "stop a",
+      "start b",
+      "stop b",
     ]);
   });
 
