@@ -1,5 +1,7 @@
 import { writeSync } from "node:fs";
+import { systemClock } from "../core/clock.ts";
 import { TouchstonedError, type ExitCode } from "../core/errors.ts";
+import { shown } from "./render.ts";
 
 /**
  * Runs what is asked for many times a minute without the command-line library, which costs more than
@@ -21,13 +23,16 @@ export async function runFast(argv: readonly string[]): Promise<ExitCode | undef
     return await run(options, {
       env: process.env,
       cwd: process.cwd(),
-      clock: { now_ms: () => Date.now() },
-      terminal: { out: (text) => void writeSync(1, `${text}\n`) },
+      clock: systemClock,
+      // Setting up process.stdout would cost a good part of what the answer does.
+      terminal: {
+        out: (text) => void writeSync(1, `${options.json === true ? text : shown(text)}\n`),
+      },
     });
   } catch (error) {
     if (!(error instanceof TouchstonedError)) throw error;
-    writeSync(2, `error: ${error.message}\n`);
-    if (error.hint !== undefined) writeSync(2, `hint: ${error.hint}\n`);
+    writeSync(2, `error: ${shown(error.message)}\n`);
+    if (error.hint !== undefined) writeSync(2, `hint: ${shown(error.hint)}\n`);
     return error.exitCode;
   }
 }
