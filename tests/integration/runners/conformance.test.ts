@@ -42,7 +42,8 @@ describe.each(kind === "embedded" ? [kind] : [kind, "embedded" as const])(
   "%s (real)",
   (real_kind) => {
     it("holds the model to a grammar, and refuses what is none", async () => {
-      const { runner, model, close } = await real(real_kind);
+      const subject = await real(real_kind);
+      const { runner, model } = subject;
       try {
         const ask = (grammar: string) =>
           runner.generate(chatRequest({ model, max_tokens: 40, extra_body: { grammar } }));
@@ -55,7 +56,7 @@ describe.each(kind === "embedded" ? [kind] : [kind, "embedded" as const])(
           ok: true,
         });
       } finally {
-        await close();
+        await subject.close();
       }
     });
   },
