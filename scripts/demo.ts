@@ -6,11 +6,13 @@ import { parseArgs, styleText } from "node:util";
 import {
   fillStation,
   madeTargets,
+  MIN_AGE_S,
   makePlace,
   writeMachineFile,
   type DemoPlace,
 } from "./demo/place.ts";
 import { embeddedInstalled } from "../src/runners/index.ts";
+import { startDaemon, type FileEnd } from "./demo/daemon.ts";
 import { declaredTargets } from "./demo/declared.ts";
 import { bundleLines, findRun } from "./demo/report.ts";
 import { presentServer } from "./llama-server.ts";
@@ -47,9 +49,17 @@ function say(text: string): void {
   process.stderr.write(`  ${text}\n`);
 }
 
+function dim(text: string): void {
+  say(styleText("dim", text, { stream: process.stderr }));
+}
+
+function command(args: readonly string[]): void {
+  say(styleText("cyan", `$ touchstoned ${args.join(" ")}`, { stream: process.stderr }));
+}
+
 /** Shows a command as a person would type it, and runs the real program. */
 function touchstoned(place: Pick<DemoPlace, "env">, args: readonly string[], cwd: string): number {
-  say(styleText("cyan", `$ touchstoned ${args.join(" ")}`, { stream: process.stderr }));
+  command(args);
   const run = spawnSync(process.execPath, [main, ...args], {
     cwd,
     env: { ...process.env, ...place.env },
@@ -94,15 +104,59 @@ function seconds(since_ms: number): string {
   return ((performance.now() - since_ms) / 1000).toFixed(1);
 }
 
+/** How the night went: the demo's exit status, and where the queue file is now. */
+interface Night {
+  status: number;
+  end: FileEnd | null;
+  file: string | null;
+}
+
+/** Drops the queue file into the inbox and lets the daemon run it, as on any other night. */
+async function night(place: DemoPlace, queueFile: string): Promise<Night> {
+  heading("3. A file is dropped into the inbox: two entries, the second one with a judge");
+  for (const line of readFileSync(queueFile, "utf8").trimEnd().split("\n")) {
+    if (!line.startsWith("#")) dim(line);
+  }
+  const name = basename(queueFile);
+  const submitted = touchstoned(place, ["queue", "submit", name], place.station);
+  if (submitted !== 0) return { status: submitted, end: null, file: null };
+
+  heading("4. The daemon takes it up and runs it");
+  say(
+    `(inbox.min_age_seconds is ${MIN_AGE_S} in this station's touchstoned.yaml; it is 30 otherwise)`,
+  );
+  command(["daemon"]);
+  let looked = false;
+  const daemon = startDaemon({
+    main,
+    station: place.station,
+    env: { ...process.env, ...place.env },
+    onLine: (line) => {
+      dim(`| ${line}`);
+      // Once, in the middle of the work: what a person sees who looks in.
+      if (!looked && line.trim() === "eval") touchstoned(place, ["status"], place.station);
+      looked ||= line.trim() === "eval";
+    },
+  });
+  const ended = await daemon.fileEnded(name);
+  if (ended !== null) say(`the file is in inbox/${ended.end}/ now: SIGTERM to the daemon`);
+  const exit = await daemon.stop();
+  say(`the daemon ended with exit status ${exit}`);
+  if (ended === null) return { status: exit === 0 ? 1 : exit, end: null, file: null };
+  const sound = touchstoned(place, ["fsck"], place.station);
+  const good = ended.end === "done" && exit === 0 && sound === 0;
+  return { status: good ? 0 : 1, end: ended.end, file: ended.path };
+}
+
 /** What the run left behind, in words, and as JSON on stdout where that is asked for. */
-function report(place: DemoPlace, status: number): void {
+function report(place: DemoPlace, { status, end, file }: Night): void {
   const run = findRun(place);
   if (run === undefined) {
     say(`no run was begun (exit status ${status}); everything lies in ${place.folder}`);
     return;
   }
   const { entries } = run.summary;
-  heading("4. What came of it");
+  heading("5. What came of it");
   say(run.headline);
   for (const entry of entries) {
     const bundle = join(run.folder, entry.bundle_dir);
@@ -110,11 +164,11 @@ function report(place: DemoPlace, status: number): void {
     say(styleText("bold", `${entry.model_id}: ${entry.status}`, { stream: process.stderr }));
     for (const line of bundleLines(bundle, entry)) say(line);
   }
-  heading("5. Where everything is");
+  heading("6. Where everything is");
   const places = {
     summary: join(run.folder, "summary.md"),
     bundles: entries.map((entry) => join(run.folder, entry.bundle_dir)),
-    queue_file: join(place.station, "tonight.yaml"),
+    queue_file: file ?? join(place.station, "inbox", "tonight.yaml"),
     machine_file: place.machine_file,
     folder: place.folder,
   };
@@ -128,14 +182,16 @@ function report(place: DemoPlace, status: number): void {
   for (const [what = "", path = ""] of shown) {
     say(`${what.padEnd(12)}${relative(place.folder, path)}`);
   }
-  heading("6. Next");
+  heading("7. Next");
   say("npx touchstoned init ~/bench     a station of your own; then declare your runner in the");
-  say("                                 machine.yaml that it names, and see docs/night-run.md");
+  say("                                 machine.yaml that it names, and see");
+  say("                                 docs/inbox-and-daemon.md and docs/night-run.md");
   say("npx touchstoned --help           everything else");
   if (options.clean !== true) say(`rm -r ${place.folder}     when you have seen enough`);
   say(`(demo: ${seconds(begun)} s)`);
   if (options.json === true) {
-    console.log(JSON.stringify({ exit_status: status, ...places, entries }, null, 2));
+    const json = { exit_status: status, end, ...places, entries };
+    console.log(JSON.stringify(json, null, 2));
   }
 }
 
@@ -154,16 +210,10 @@ async function demo(): Promise<number> {
   const init = touchstoned(place, ["init", place.station], place.folder);
   if (init !== 0) return init;
   const judge = options.runner === undefined ? "made-judge.yaml" : "judge.yaml";
-  const queueFile = fillStation(place, targets, judge);
-
-  heading("3. A night of two entries, the second one with a judge");
-  for (const line of readFileSync(queueFile, "utf8").trimEnd().split("\n")) {
-    if (!line.startsWith("#")) say(styleText("dim", line, { stream: process.stderr }));
-  }
-  const status = touchstoned(place, ["queue", "run", "tonight.yaml"], place.station);
-  report(place, status);
+  const went = await night(place, fillStation(place, targets, judge));
+  report(place, went);
   if (options.clean === true) rmSync(place.folder, { recursive: true, force: true });
-  return status;
+  return went.status;
 }
 
 if (options.help === true) {

@@ -1,5 +1,6 @@
 // The demo's own world in a temporary folder: station, machine.yaml, models, state, lock.
 import {
+  appendFileSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
@@ -10,6 +11,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeMadeModel } from "../../src/models/index.ts";
+
+/** Nobody watches a demo for the 30 s that a file rests by default. */
+export const MIN_AGE_S = 1;
 
 export interface DemoPlace {
   /** Everything lies below this. */
@@ -94,13 +98,15 @@ export function writeMachineFile(
   writeFileSync(place.machine_file, `${JSON.stringify(machine, null, 2)}\n`, { mode: 0o600 });
 }
 
-/** Puts queue file, pack and judge config into the station; the queue file's path. */
+/** Puts policy, queue file, pack and judge config into the station; the queue file's path. */
 export function fillStation(
   place: DemoPlace,
   targets: readonly [DemoTarget, DemoTarget],
   judge: "judge.yaml" | "made-judge.yaml",
 ): string {
   const source = import.meta.dirname;
+  const policy = `\ninbox:\n  min_age_seconds: ${MIN_AGE_S} # 30 by default\n`;
+  appendFileSync(join(place.station, "touchstoned.yaml"), policy);
   mkdirSync(join(place.station, "packs"), { recursive: true });
   copyFileSync(join(source, "packs", "demo.yaml"), join(place.station, "packs", "demo.yaml"));
   const [first, second] = targets;

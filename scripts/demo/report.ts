@@ -50,7 +50,7 @@ export function bundleLines(bundle: string, entry: EntrySummary): string[] {
   const verdicts = rows(join(bundle, "judgements.jsonl"));
   if (verdicts.length > 0) {
     const scored = verdicts.filter((verdict) => typeof verdict["score"] === "number");
-    // The embedded runner knows no grammar, so what the made judge says there is no verdict at all.
+    // A judge of your own (--runner) may say what is no verdict at all.
     if (scored.length === 0) lines.push("no reply of the judge could be read: unscored, not zero");
     else
       lines.push(

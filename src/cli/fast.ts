@@ -1,5 +1,6 @@
 import { systemClock } from "../core/clock.ts";
 import { TouchstonedError, type ExitCode } from "../core/errors.ts";
+import { shown } from "./render.ts";
 
 /**
  * Runs what is asked for many times a minute without the command-line library, which costs more than
@@ -25,12 +26,12 @@ export async function runFast(
       env: process.env,
       cwd: process.cwd(),
       clock: systemClock,
-      terminal: { out: (text) => write(1, text) },
+      terminal: { out: (text) => write(1, options.json === true ? text : shown(text)) },
     });
   } catch (error) {
     if (!(error instanceof TouchstonedError)) throw error;
-    write(2, `error: ${error.message}`);
-    if (error.hint !== undefined) write(2, `hint: ${error.hint}`);
+    write(2, `error: ${shown(error.message)}`);
+    if (error.hint !== undefined) write(2, `hint: ${shown(error.hint)}`);
     return error.exitCode;
   }
 }

@@ -31,7 +31,7 @@ const UNSHOWABLE = /\u001B(?!\[\d{1,3}m)|[\0-\u0008\u000B-\u001A\u001C-\u001F\u0
  * Names and messages of servers, repositories and models are shown as they are, but must not move
  * the cursor, rename the window or take back a line.
  */
-function shown(text: string): string {
+export function shown(text: string): string {
   return text.replaceAll(UNSHOWABLE, "\uFFFD");
 }
 

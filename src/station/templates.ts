@@ -100,7 +100,8 @@ export const INBOX_README = `# Inbox
 Queue files (YAML or JSON) are dropped here. git ignores everything in this directory but this page
 and \`examples/\`: a queue file is one person's order to one machine, and a pull must not bring any.
 
-Try one first: \`touchstoned queue check FILE\`; run one: \`touchstoned queue run FILE\`.
+Try one first: \`touchstoned queue check FILE\`. Drop it here: \`touchstoned queue submit FILE\`, or copy it.
+\`touchstoned daemon\` runs what is here; files end in \`done/\`, \`failed/\` or, with the reason, \`rejected/\`.
 `;
 
 export const EXAMPLE_NAME = "night.yaml";

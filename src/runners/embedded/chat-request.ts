@@ -7,6 +7,8 @@ export interface ChatRequest {
   model: string | null;
   messages: ChatMessage[];
   sampling: Sampling;
+  /** GBNF that the answer must follow, as llama-server takes it. */
+  grammar: string | null;
   max_tokens: number | null;
   cache_prompt: boolean;
   stream: boolean;
@@ -57,6 +59,7 @@ export function readChatRequest(text: string): ChatRequest | string {
       minP: numberOf(body["min_p"]) ?? DEFAULTS.minP,
       ...(seed === null || seed < 0 ? {} : { seed }),
     },
+    grammar: typeof body["grammar"] === "string" ? body["grammar"] : null,
     max_tokens: tokenLimit(body),
     cache_prompt: body["cache_prompt"] !== false,
     stream: body["stream"] === true,

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { errorMessage } from "../../core/errors.ts";
 import type { ChatMessage } from "../runner.ts";
 import {
   chatTemplate,
@@ -25,6 +26,8 @@ export interface EngineOptions {
 export interface EngineJob {
   messages: readonly ChatMessage[];
   sampling: Sampling;
+  /** GBNF that the answer must follow. */
+  grammar: string | null;
   /** null = until it ends by itself or the slot's context is full. */
   max_tokens: number | null;
   /** Whether what the slot still holds of an equal beginning may be used again. */
@@ -61,7 +64,7 @@ export interface Engine {
   load(): Promise<void>;
   /** Waits for the requests that run, then gives the memory back. */
   unload(): Promise<void>;
-  /** Throws `ContextExceeded` before anything is said. */
+  /** Throws `ContextExceeded` or `BadGrammar` before anything is said. */
   generate(job: EngineJob): Promise<EngineResult>;
 }
 
@@ -73,6 +76,8 @@ export class ContextExceeded extends Error {
     this.prompt_tokens = prompt_tokens;
   }
 }
+
+export class BadGrammar extends Error {}
 
 /** Tokens of a prompt that are worked off before progress is told and cancelling is noticed. */
 const PROMPT_STEP = 256;
@@ -212,13 +217,14 @@ export class LlamaEngine implements Engine {
     job: EngineJob,
   ): Promise<EngineResult> {
     const start_ms = this.#clock.monotonic_ms();
+    const sampling = { ...job.sampling, ...(await this.#held(model, job.grammar)) };
     const cached = await this.#readPrompt(sequence, prompt, job, start_ms);
     const room = this.#options.slot_context - prompt.length;
     const limit = Math.min(job.max_tokens ?? room, room);
     const text = new TextOfTokens(model, prompt);
     let completion_tokens = 0;
     let first_ms: number | undefined;
-    for await (const token of sequence.evaluate(prompt.slice(-1), job.sampling)) {
+    for await (const token of sequence.evaluate(prompt.slice(-1), sampling)) {
       job.signal.throwIfAborted();
       first_ms ??= this.#clock.monotonic_ms();
       completion_tokens += 1;
@@ -235,6 +241,16 @@ export class LlamaEngine implements Engine {
       prompt_ms: (first_ms ?? end_ms) - start_ms,
       predicted_ms: end_ms - (first_ms ?? end_ms),
     };
+  }
+
+  /** What holds an answer to its grammar, where it has one. */
+  async #held(model: LlamaModel, grammar: string | null) {
+    if (grammar === null || this.#library === undefined) return {};
+    try {
+      return { grammarEvaluationState: await this.#library.grammarState(model, grammar) };
+    } catch (error) {
+      throw new BadGrammar(`the grammar cannot be used: ${errorMessage(error)}`, { cause: error });
+    }
   }
 
   /** Reads all of the prompt but its last token, which starts the answer. Gives the cached count. */

@@ -17,12 +17,18 @@ export interface Sampling {
   seed?: number;
 }
 
+/** Where in a grammar an answer is; one for each answer. */
+type GrammarState = object;
+
 export interface Sequence {
   readonly nextTokenIndex: number;
   adaptStateToTokens(tokens: Token[], allow_shift: boolean): Promise<void>;
   clearHistory(): Promise<void>;
   evaluateWithoutGeneratingNewTokens(tokens: Token[]): Promise<void>;
-  evaluate(tokens: Token[], options: Sampling): AsyncGenerator<Token, void, void>;
+  evaluate(
+    tokens: Token[],
+    options: Sampling & { grammarEvaluationState?: GrammarState },
+  ): AsyncGenerator<Token, void, void>;
 }
 
 interface Context {
@@ -54,6 +60,7 @@ interface Model {
 
 interface Llama {
   loadModel(options: { modelPath: string }): Promise<Model>;
+  createGrammar(options: { grammar: string }): Promise<object>;
 }
 
 interface Library {
@@ -63,6 +70,7 @@ interface Library {
     skipDownload: boolean;
     logLevel: "warn";
   }): Promise<Llama>;
+  LlamaGrammarEvaluationState: new (options: { model: Model; grammar: object }) => GrammarState;
 }
 
 interface Jinja {
@@ -78,6 +86,8 @@ export interface LoadedLibrary {
   llama: Llama;
   jinja: Jinja;
   version: string;
+  /** Throws where `text` is no GBNF. */
+  grammarState(model: Model, text: string): Promise<GrammarState>;
 }
 
 /** Loads the library from where it was installed. Only macOS has a GPU build among ours (Metal). */
@@ -98,6 +108,10 @@ export async function loadLibrary(module_dir: string): Promise<LoadedLibrary> {
     // Chat templates are Jinja; the library brings the interpreter along.
     jinja: require(TEMPLATES) as Jinja,
     version: textOf(fieldsOf(manifest)["version"]) ?? "unknown",
+    async grammarState(model, text) {
+      const grammar = await llama.createGrammar({ grammar: text });
+      return new library.LlamaGrammarEvaluationState({ model, grammar });
+    },
   };
 }
 

@@ -6,7 +6,7 @@ import { fieldsOf } from "../answer.ts";
 import { readBody } from "../http.ts";
 import { readChatRequest, type ChatRequest } from "./chat-request.ts";
 import { ReplyStream, sendError, sendJson, sendWhole, type ReplyHead } from "./chat-reply.ts";
-import { ContextExceeded, type Engine, type EngineJob } from "./engine.ts";
+import { BadGrammar, ContextExceeded, type Engine, type EngineJob } from "./engine.ts";
 
 export interface ServerOptions {
   engine: Engine;
@@ -160,6 +160,8 @@ class EmbeddedServer {
       const n_prompt_tokens = error.prompt_tokens;
       const message = `request (${n_prompt_tokens} tokens) exceeds the available context size (${n_ctx} tokens)`;
       sendError(response, 400, "exceed_context_size_error", message, { n_prompt_tokens, n_ctx });
+    } else if (error instanceof BadGrammar) {
+      sendError(response, 400, "invalid_request_error", error.message);
     } else if (response.headersSent) stream.fail(errorMessage(error));
     else sendError(response, 500, "server_error", errorMessage(error));
   }

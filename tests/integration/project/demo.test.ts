@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { findLlamaServer } from "../../helpers/llama-server.ts";
 import { PROJECT_ROOT } from "../../helpers/project-files.ts";
@@ -8,6 +8,8 @@ import { tempDir } from "../../helpers/temp-dir.ts";
 
 interface DemoReport {
   exit_status: number;
+  end: string | null;
+  queue_file: string;
   summary: string;
   bundles: string[];
   folder: string;
@@ -15,7 +17,7 @@ interface DemoReport {
 }
 
 describe("npm run demo", () => {
-  it("runs a night of two entries in a folder of its own and says where everything is", () => {
+  it("drops a file of two entries into an inbox and lets a daemon run it, in a folder of its own", () => {
     const home = tempDir();
     const server = findLlamaServer();
     const demo = spawnSync(process.execPath, ["scripts/demo.ts", "--json"], {
@@ -35,6 +37,11 @@ describe("npm run demo", () => {
     const report = JSON.parse(demo.stdout) as DemoReport;
     onTestFinished(() => rmSync(report.folder, { recursive: true, force: true }));
 
+    expect(report).toMatchObject({ exit_status: 0, end: "done" });
+    // The file itself went from the inbox to done/.
+    expect(dirname(report.queue_file)).toBe(join(report.folder, "station", "inbox", "done"));
+    expect(readFileSync(report.queue_file, "utf8")).toContain("after: [plain]");
+    expect(existsSync(join(report.folder, "station", "inbox", "tonight.yaml"))).toBe(false);
     expect(report.entries).toMatchObject([
       { status: "ok", eval_status: "ok", judge_status: "skipped" },
       { status: "ok", eval_status: "ok", judge_status: "ok" },
@@ -46,7 +53,11 @@ describe("npm run demo", () => {
     }
     expect(existsSync(join(report.bundles[1] ?? "", "scores.csv"))).toBe(true);
     // What a person sees: the progress, the outcome, and what the made model is.
-    expect(demo.stderr).toContain("2/2 made-2: judge ok");
+    expect(demo.stderr).toMatch(/tonight\.yaml: taken up as submission [0-9A-Z]{26}, 2 jobs/);
+    expect(demo.stderr).toContain("running: made-1 (entry 1");
+    expect(demo.stderr).toMatch(/\(made-2\): COMPLETE/);
+    expect(demo.stderr).toContain("the daemon ended with exit status 0");
+    expect(demo.stderr).toContain("sound: 1 submissions, 2 jobs");
     expect(demo.stderr).toContain("nonsense");
     expect(demo.stderr).toContain(report.folder);
     for (const place of [".config/touchstoned", ".local/state/touchstoned"]) {

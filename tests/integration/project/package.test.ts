@@ -10,25 +10,30 @@ function npm(args: string[], cwd: string): string {
   return execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** Packs the project as `npm publish` would (which builds it) and installs that in a clean folder. */
-function packAndInstall(folder: string): { files: string[]; installed: string } {
+/** Packs the project (which builds it) and installs that as README says, in a prefix of its own. */
+function packAndInstall(folder: string) {
   const [packed] = JSON.parse(
     npm(["pack", "--json", "--pack-destination", folder], PROJECT_ROOT),
   ) as [{ filename: string; files: { path: string }[] }];
-  npm(["init", "-y"], folder);
-  const tarball = join(folder, packed.filename);
-  npm(["install", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline", tarball], folder);
+  const prefix = join(folder, "prefix");
+  const global = ["--no-audit", "--no-fund", "--prefer-offline", "--prefix", prefix];
+  npm(["install", "-g", ...global, `./${packed.filename}`], folder);
   return {
+    tarball: packed.filename,
     files: packed.files.map(({ path }) => path),
-    installed: join(folder, "node_modules", "touchstoned"),
+    installed: join(prefix, "lib", "node_modules", "touchstoned"),
+    command: join(prefix, "bin", "touchstoned"),
   };
 }
 
 describe("the published package", () => {
   it("holds what it needs, installs cleanly and runs", async () => {
     const folder = tempDir();
-    const { files, installed } = packAndInstall(folder);
+    const { tarball, files, installed, command } = packAndInstall(folder);
 
+    const readme = projectText("README.md");
+    expect(readme).toContain("npm pack ");
+    expect(readme).toContain(`npm install -g ./${tarball}`);
     expect(files).toEqual(expect.arrayContaining(["dist/cli/main.js", "LICENSE", "README.md"]));
     expect(files.filter((path) => path.endsWith(".ts"))).toEqual([]);
     expect(files.filter((path) => /^(tests|scripts|bench|src)\//.test(path))).toEqual([]);
@@ -37,12 +42,14 @@ describe("the published package", () => {
     expect(readFileSync(main, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
     expect(statSync(main).mode & 0o111).toBe(0o111);
     // The development tools, the pinned Node among them, stay behind.
-    expect(readdirSync(join(folder, "node_modules"))).not.toContain("typescript");
+    expect(readdirSync(join(installed, "node_modules"))).not.toContain("typescript");
 
     const run = (...args: string[]) =>
       spawnSync(process.execPath, [main, ...args], { cwd: folder, encoding: "utf8" });
     const { version } = JSON.parse(projectText("package.json")) as { version: string };
     expect(run("--version")).toMatchObject({ status: 0, stdout: `${version}\n` });
+    const byName = spawnSync(command, ["--version"], { encoding: "utf8" });
+    expect(byName).toMatchObject({ status: 0, stdout: `${version}\n` });
     const help = run("--help");
     expect(help.status).toBe(0);
     expect(help.stdout).toContain("Usage: touchstoned");

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describe, expect, it } from "vitest";
 import type { Recorded, Reply } from "../../helpers/fake-http.ts";
 import { fakeOllama, ollamaPiece, ollamaStream } from "../../helpers/fake-ollama.ts";
 import { fakeOpenAi, piece, streamed } from "../../helpers/fake-openai.ts";
 import { fakeLlamaServer } from "../../helpers/fake-llama-server.ts";
 import { realKind, startRealServer } from "../../helpers/llama-server.ts";
-import { attach } from "../../helpers/requests.ts";
+import { attach, chatRequest } from "../../helpers/requests.ts";
 import { runnerConformance, VERY_LONG, type Subject } from "./conformance.ts";
 
 async function real(kind: "llama-server" | "embedded"): Promise<Subject> {
@@ -37,6 +38,29 @@ if (kind === "llama-server")
   runnerConformance("llama-server (real)", { managed: false, slot_context: 8192 }, () =>
     real("llama-server"),
   );
+describe.each(kind === "embedded" ? [kind] : [kind, "embedded" as const])(
+  "%s (real)",
+  (real_kind) => {
+    it("holds the model to a grammar, and refuses what is none", async () => {
+      const subject = await real(real_kind);
+      const { runner, model } = subject;
+      try {
+        const ask = (grammar: string) =>
+          runner.generate(chatRequest({ model, max_tokens: 40, extra_body: { grammar } }));
+        const held = await ask('root ::= "{\\"score\\": " [1-5] "}"');
+        expect(held).toMatchObject({ ok: true, finish_reason: "stop" });
+        expect(held.text).toMatch(/^\{"score": [1-5]\}$/);
+        expect((await ask("root ::= (")).fault).toMatchObject({ http_status: 400 });
+        // The next answer is free again.
+        expect(await runner.generate(chatRequest({ model, max_tokens: 8 }))).toMatchObject({
+          ok: true,
+        });
+      } finally {
+        await subject.close();
+      }
+    });
+  },
+);
 runnerConformance("embedded (real)", { managed: true, slot_context: 8192 }, () => real("embedded"));
 
 runnerConformance("llama-server (fake)", { managed: false, slot_context: null }, async () => {

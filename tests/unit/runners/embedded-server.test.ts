@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/core/clock.ts";
 import { ulidSource } from "../../../src/core/ids.ts";
 import {
+  BadGrammar,
   ContextExceeded,
   type Engine,
   type EngineJob,
@@ -148,6 +149,19 @@ test("says 503 to everything while it loads", async () => {
   const url = await served(engine);
   expect((await fetch(`${url}/health`)).status).toBe(503);
   expect(await attach("embedded", url).status()).toMatchObject({ reachable: true, loading: true });
+});
+
+test("a grammar reaches the engine; one that is none is a 400", async () => {
+  const engine = new FakeEngine();
+  const url = await served(engine);
+  const ask = { messages: [{ role: "user", content: "hi" }], grammar: 'root ::= "yes"' };
+  expect((await post(`${url}/v1/chat/completions`, ask)).status).toBe(200);
+  expect(engine.jobs[0]).toMatchObject({ grammar: 'root ::= "yes"' });
+  engine.work = () => Promise.reject(new BadGrammar("the grammar cannot be used: no root"));
+  expect(await post(`${url}/v1/chat/completions`, { ...ask, grammar: "?" })).toMatchObject({
+    status: 400,
+    body: { error: { message: "the grammar cannot be used: no root" } },
+  });
 });
 
 test("a prompt that is too long is the 400 that llama-server gives", async () => {
