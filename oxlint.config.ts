@@ -1,7 +1,18 @@
 import { defineConfig, type OxlintOverride } from "oxlint";
 
-const BELOW_STEPS = ["core", "station", "queue", "models", "probes", "runners", "eval"];
-const BELOW_DAEMON = [...BELOW_STEPS, "steps", "store", "intake"];
+/** The composition root and the command line may enter everything below them. */
+const BELOW_DAEMON = [
+  "core",
+  "station",
+  "queue",
+  "models",
+  "probes",
+  "runners",
+  "eval",
+  "steps",
+  "store",
+  "intake",
+] as const;
 
 /**
  * Which rooms a room may enter (ARCHITECTURE.md has the same table in words). A room that is not
@@ -19,7 +30,7 @@ const MAY_ENTER: Record<string, readonly string[]> = {
   runners: ["core", "models"],
   eval: ["core", "runners", "probes", "models", "station"],
   steps: ["core", "station", "queue", "eval", "runners", "probes"],
-  daemon: BELOW_DAEMON,
+  daemon: [...BELOW_DAEMON],
   cli: [...BELOW_DAEMON, "daemon"],
 };
 

@@ -1,8 +1,11 @@
 import { defineConfig } from "vitest/config";
+import { CountReporter } from "./scripts/count-reporter.ts";
 
 export default defineConfig({
   test: {
     restoreMocks: true,
+    unstubEnvs: true,
+    reporters: ["default", new CountReporter()],
     // Two cores: more workers than that only make the real servers in the tests crawl.
     maxWorkers: 2,
     projects: [

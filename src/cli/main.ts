@@ -1,10 +1,26 @@
 #!/usr/bin/env node
-const [, , ...argv] = process.argv;
+// The entry. It has to start under any Node, to say that one is too old: what it imports is built
+// in or as plain as this file, and everything else comes in by `import()` further down.
+import { writeSync } from "node:fs";
+import { packageVersion } from "../core/program.ts";
 
+/** Major and minor of the oldest Node that will do: `engines` in package.json. */
+const OLDEST_NODE = [22, 22] as const;
+
+const [, , ...argv] = process.argv;
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+
+if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
+  writeSync(
+    2,
+    `touchstoned needs Node ${OLDEST_NODE.join(".")} or newer; this is ${process.versions.node} (${process.execPath}).\n`,
+  );
+  process.exit(78);
+}
 if (argv.length === 1 && argv[0] === "--version") {
-  // Asked by scripts and installers in loops: nothing else is loaded for it.
-  const { packageVersion } = await import("../core/program.ts");
-  process.stdout.write(`${packageVersion()}\n`);
+  // Asked by scripts and installers in loops. Setting up process.stdout alone would cost a tenth
+  // of what Node needs to start.
+  writeSync(1, `${packageVersion()}\n`);
 } else {
   const { runFast } = await import("./fast.ts");
   // The one place where this program ends itself. Open sockets or timers must not hold it.

@@ -83,12 +83,22 @@ function allRows(): ProcessRow[] {
   return linux ? linuxRows() : psRows(["-ax"]);
 }
 
+/** True where the mark of the tree stands as a word of its own in the process's environment. */
 function hasToken(pid: number, token: string): boolean {
   try {
     const environment = linux
-      ? readFileSync(`/proc/${pid}/environ`, "utf8")
-      : execFileSync("ps", ["-Eww", "-o", "command=", "-p", String(pid)], { encoding: "utf8" });
-    return environment.includes(`${TREE_VARIABLE}=`) && environment.includes(token);
+      ? readFileSync(`/proc/${pid}/environ`, "utf8").split("\0")
+      : execFileSync("ps", ["-Eww", "-o", "command=", "-p", String(pid)], { encoding: "utf8" })
+          // ps separates variables by blanks, as the words of our own value are.
+          .split(new RegExp(` (?=[A-Za-z_][A-Za-z0-9_]*=)`));
+    const mark = environment.find((variable) => variable.startsWith(`${TREE_VARIABLE}=`));
+    return (
+      mark
+        ?.slice(TREE_VARIABLE.length + 1)
+        .trim()
+        .split(" ")
+        .includes(token) ?? false
+    );
   } catch {
     return false; // ended, or another user's: not one of ours
   }

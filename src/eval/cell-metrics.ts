@@ -49,17 +49,29 @@ function processedTokens({ prompt_tokens, cached_tokens }: GenerateUsage): numbe
 }
 
 /**
+ * Shortest window that gives a rate. Tokens that come faster than the network hands them on arrive
+ * in one piece, and what is left of the window is then the time of a few system calls.
+ */
+const SHORTEST_WINDOW_S = 0.05;
+
+function windowRate(tokens: number | null, window_s: number | null): number | null {
+  return window_s !== null && window_s >= SHORTEST_WINDOW_S ? rate(tokens, window_s) : null;
+}
+
+/**
  * - `ttft_s`: sending to the first visible content. Thinking does not stop it.
  * - `e2e_s`: sending to the end of the stream.
  * - `prefill_tps`: (prompt tokens - cached tokens, where told) / time to the first generated token of
  *   either kind. Tokens out of a cache were not processed and would inflate it; where they are more
  *   than half, what is left is mostly the fixed cost of a request, and there is no rate.
- * - `decode_tps`: (answer tokens - 1) / (`e2e_s` - `ttft_s`). The window starts when the first token is
- *   there already, so that token is not counted. Answer tokens are the completion's less those of
- *   the thinking part, which has a rate of its own with the same formula.
+ * - `decode_tps`: completion tokens / the server's own decode time, where it tells one: both kinds of
+ *   tokens are made at one speed, and no network is in that figure. Elsewhere (answer tokens - 1) /
+ *   (`e2e_s` - `ttft_s`): the window starts when the first token is there already, so that token is
+ *   not counted; answer tokens are the completion's less those of the thinking part, which has a
+ *   rate of its own with the same formula. null where the window is too short to be timed.
  */
 export function cellMetrics(result: GenerateResult): CellMetrics {
-  const { timing, usage } = result;
+  const { timing, usage, server_timing } = result;
   const thinking = reasoningTokens(result);
   const thought = timing.first_reasoning_s !== null;
   const answerTokens = difference(usage.completion_tokens, thinking);
@@ -72,12 +84,14 @@ export function cellMetrics(result: GenerateResult): CellMetrics {
       processedTokens(usage),
       firstOf(timing.first_content_s, timing.first_reasoning_s),
     ),
-    decode_tps: rate(difference(answerTokens, 1), difference(timing.e2e_s, timing.first_content_s)),
+    decode_tps:
+      rate(usage.completion_tokens, server_timing.decode_s) ??
+      windowRate(difference(answerTokens, 1), difference(timing.e2e_s, timing.first_content_s)),
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,
     cached_tokens: usage.cached_tokens,
     reasoning_duration_s,
-    reasoning_tps: thought ? rate(difference(thinking, 1), reasoning_duration_s) : null,
+    reasoning_tps: thought ? windowRate(difference(thinking, 1), reasoning_duration_s) : null,
     reasoning_completion_tokens: thinking,
   };
 }

@@ -34,9 +34,10 @@ function generate(
 ): Promise<GenerateResult> {
   const { config } = caller;
   const limit_s = config.call_timeout_s;
-  const extra_body: Record<string, JsonValue> = config.suppress_thinking
-    ? thinkingHints(caller.runner.settings.kind)
-    : {};
+  const extra_body: Record<string, JsonValue> = {
+    ...(config.suppress_thinking ? thinkingHints(caller.runner.settings.kind) : {}),
+    ...config.extra_body,
+  };
   return caller.runner.generate({
     model: caller.model,
     messages,

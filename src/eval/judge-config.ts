@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { inputError } from "../core/errors.ts";
-import { sha256Hex } from "../core/json.ts";
+import { sha256Hex, type JsonValue } from "../core/json.ts";
 import { checkShape, findingsError, parseText, type Finding } from "../core/yaml.ts";
 import { comparableUrl } from "./config.ts";
 import { readInputFile } from "./input-file.ts";
@@ -44,6 +44,11 @@ export const judgeConfigSchema = z.strictObject({
     .boolean()
     .default(true)
     .describe("Asks the server not to think first; some remote services refuse these hints"),
+  extra_body: z
+    .record(z.string(), z.json())
+    .transform((value) => value as Record<string, JsonValue>)
+    .default({})
+    .describe("Merged into the body of each request, such as response_format"),
 });
 
 export type JudgeConfig = z.output<typeof judgeConfigSchema>;

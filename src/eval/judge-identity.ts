@@ -29,7 +29,7 @@ export async function identifyJudge(
 ): Promise<JudgeIdentity> {
   const status = await runner.status();
   const digest = status.models?.find(({ id }) => id === model)?.digest ?? null;
-  const { temperature, seed, max_tokens, suppress_thinking } = config;
+  const { temperature, seed, max_tokens, suppress_thinking, extra_body } = config;
   const name = runner.settings.name;
   return {
     model,
@@ -42,7 +42,7 @@ export async function identifyJudge(
       runner: name,
       runner_kind: runner.settings.kind,
       runner_version: status.version,
-      settings: { temperature, seed, max_tokens, suppress_thinking },
+      settings: { temperature, seed, max_tokens, suppress_thinking, extra_body },
       prompt_version: PROMPT_VERSION,
       prompts: [...PROMPT_TEXTS],
     }),

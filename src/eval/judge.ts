@@ -72,6 +72,7 @@ async function bringUp(options: JudgeOptions): Promise<Fault | null> {
   options.onProgress?.({ stage: "load", done: 0, total: 1, text: model });
   const load = await runner.load(model, {
     limit_s: LOAD_LIMIT_S,
+    extra_body: options.config.extra_body,
     ...(signal === undefined ? {} : { signal }),
   });
   if (load.outcome === "failed") return load.fault;

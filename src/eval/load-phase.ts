@@ -45,7 +45,13 @@ function weights(
   if (baseline_used_mb === null || steady_used_mb === null) {
     return unknown("memory in use could not be read");
   }
-  return { weights_delta_mb: steady_used_mb - baseline_used_mb, weights_delta_reason: null };
+  const delta_mb = steady_used_mb - baseline_used_mb;
+  if (delta_mb < 0) {
+    return unknown(
+      `memory in use fell by ${Math.round(-delta_mb)} MB during the load: something else let go of more than the weights took`,
+    );
+  }
+  return { weights_delta_mb: delta_mb, weights_delta_reason: null };
 }
 
 function reasonOf(result: LoadResult): string | null {
@@ -66,7 +72,11 @@ const STILL_LOADING = new Set<FaultClass | undefined>(["loading", "busy", "total
 async function loadModel(context: RunContext): Promise<LoadResult> {
   const { runner, clock, signal, model } = context;
   const { load_s, connect_s } = context.config.request_limits;
-  if (runner.residency === "managed") return runner.load(model.id, { limit_s: load_s, signal });
+  // Options that a server reads at load must be there already, or the first request loads again.
+  const { extra_body } = model;
+  if (runner.residency === "managed") {
+    return runner.load(model.id, { limit_s: load_s, signal, extra_body });
+  }
   const start_ms = clock.monotonic_ms();
   for (;;) {
     const left_s = load_s - (clock.monotonic_ms() - start_ms) / 1000;

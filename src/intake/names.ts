@@ -20,7 +20,7 @@ const OWN = new Set(["README.md", "done", "failed", "rejected", "examples"]);
 const SUFFIXES = [".yaml", ".yml", ".json"] as const;
 
 /** Longest name of a queue file, bytes of UTF-8. */
-export const MAX_NAME_BYTES = 200;
+const MAX_NAME_BYTES = 200;
 
 export type NameVerdict =
   | { kind: "candidate" }

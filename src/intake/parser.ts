@@ -2,6 +2,7 @@ import { createInterface } from "node:readline";
 import { exitText, startChild, type ChildProcess } from "../core/child.ts";
 import type { Clock } from "../core/clock.ts";
 import { jsonLine } from "../core/json.ts";
+import { selfCommand } from "../core/program.ts";
 import { planFrom, READY_LINE, readAnswer } from "./parse-protocol.ts";
 import type { ParseRequest, SubmissionPlan } from "./parse-protocol.ts";
 import type { Refusal } from "./refusal.ts";
@@ -28,8 +29,8 @@ export interface Parser {
 }
 
 export interface ParserOptions {
-  /** Program and arguments of the hidden command. */
-  command: readonly [program: string, ...args: string[]];
+  /** Program and arguments of the child; the hidden command `_take-up` of this program. */
+  command?: readonly [program: string, ...args: string[]];
   station: ParseRequest["station"];
   clock: Clock;
   /** From the text to the answer. */
@@ -49,6 +50,8 @@ const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
  */
 const CPU_LIMITED = 'ulimit -t "$1" && shift && exec "$@"';
 
+type WithDefaults = Required<Omit<ParserOptions, "env">> & Pick<ParserOptions, "env">;
+
 class Child {
   readonly #process: ChildProcess;
   readonly #lines: AsyncIterator<string>;
@@ -56,7 +59,7 @@ class Child {
   #errors = "";
   readonly ready: Promise<string | null>;
 
-  constructor(options: Required<Pick<ParserOptions, "limit_s" | "heap_mb">> & ParserOptions) {
+  constructor(options: WithDefaults) {
     const [program, ...args] = options.command;
     const cpu_s = String(Math.ceil(options.limit_s) + START_LIMIT_S);
     const heap = `--max-old-space-size=${options.heap_mb}`;
@@ -136,7 +139,13 @@ async function within<T>(
  * process that parses them past any catch, and one that did is never used for another text.
  */
 export function createParser(given: ParserOptions): Parser {
-  const options = { limit_s: 20, heap_mb: 512, ...given };
+  const [program, ...args] = selfCommand();
+  const options: WithDefaults = {
+    command: [program, ...args, "_take-up"],
+    limit_s: 20,
+    heap_mb: 512,
+    ...given,
+  };
   const { clock, limit_s } = options;
   let waiting: Child | null = null;
 

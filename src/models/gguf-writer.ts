@@ -25,7 +25,7 @@ const VERSION = 3;
 const ALIGNMENT = 32;
 
 /** Rounds a number of bytes up to where the next tensor may begin. */
-export function aligned(bytes: number): number {
+function aligned(bytes: number): number {
   return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 }
 

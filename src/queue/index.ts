@@ -14,8 +14,6 @@ export {
   type JobFailure,
   type JobState,
   type Refusal,
-  type RefusalCode,
-  type Transition,
 } from "./job.ts";
 export { byPriority, dependencyState, type DependencyState } from "./order.ts";
 export {
@@ -27,13 +25,7 @@ export {
   type QueueFile,
 } from "./queue-file.ts";
 export { AGEING_S_PER_POINT, rankOf } from "./rank.ts";
-export {
-  afterFailure,
-  MAX_OWNER_DEATHS,
-  MAX_TIMEOUTS,
-  retryDelayMs,
-  type FailureKind,
-} from "./retry.ts";
+export { MAX_TIMEOUTS, retryDelayMs, type FailureKind } from "./retry.ts";
 export { headline, summaryMarkdown } from "./summary-markdown.ts";
 export {
   countEntries,

@@ -81,7 +81,7 @@ export type JobEvent =
   | { kind: "hold" }
   | { kind: "release" };
 
-export type RefusalCode = "not_found" | "stale_fence" | "wrong_state" | "prerequisite_ended";
+type RefusalCode = "not_found" | "stale_fence" | "wrong_state" | "prerequisite_ended";
 
 export interface Refusal {
   ok: false;

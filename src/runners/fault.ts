@@ -144,7 +144,7 @@ function parse(text: string): unknown {
 }
 
 /** What a person would read of a body that may be a page. */
-export function plainText(text: string): string {
+function plainText(text: string): string {
   return text
     .replaceAll(/<(script|style)\b[^>]*>.*?<\/\1>/gis, " ")
     .replaceAll(/<[^>]*>/g, " ")

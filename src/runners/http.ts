@@ -18,7 +18,7 @@ export interface OpenRequest {
 }
 
 /** `base` and `path` as one URL; a base that already ends in `/v1` does not get a second one. */
-export function joinUrl(base: string, path: string): URL {
+function joinUrl(base: string, path: string): URL {
   const trimmed = base.replace(/\/+$/, "");
   const doubled = trimmed.endsWith("/v1") && path.startsWith("/v1/");
   return new URL((doubled ? trimmed.slice(0, -3) : trimmed) + path);

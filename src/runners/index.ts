@@ -4,11 +4,6 @@ export type { RunnerDeps } from "./adapter.ts";
 export { startRunner, type StartDeps, type StartedRunner } from "./start.ts";
 export { openRunner, type OpenedRunner } from "./open.ts";
 export { modelIdOf } from "./model-id.ts";
-export { runGuard, type GuardLine } from "./guard.ts";
-export {
-  embeddedInstalled,
-  EMBEDDED_VERSION,
-  installEmbedded,
-  type InstallReport,
-} from "./embedded/install.ts";
-export { serveEmbedded, type EmbeddedOptions } from "./embedded/serve.ts";
+export { runGuard } from "./guard.ts";
+export { embeddedInstalled, EMBEDDED_VERSION, installEmbedded } from "./embedded/install.ts";
+export { serveEmbedded } from "./embedded/serve.ts";

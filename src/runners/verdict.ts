@@ -11,7 +11,7 @@ const GIVEN_UP = new Set(["error", "abort", "aborted"]);
  * word is at least one token; text without blanks (Chinese, a long line of code) counts as little,
  * which only makes the check milder.
  */
-export function fewestTokens(messages: readonly ChatMessage[]): number {
+function fewestTokens(messages: readonly ChatMessage[]): number {
   let words = 0;
   for (const { content } of messages) words += content.match(/\S+/g)?.length ?? 0;
   return words;

@@ -7,6 +7,7 @@ import { modelSpecSchema, type ModelSpec } from "../core/model-spec.ts";
 import type { QueueContext, QueueEntry, ResetRecord, SettleRecord } from "../queue/index.ts";
 import type { GenerateResult, Runner } from "../runners/index.ts";
 import { checkMarkdown } from "./check-markdown.ts";
+import { requireAnswer } from "./require-answer.ts";
 import { resetModels } from "./reset.ts";
 import type { Loaders, Rooms } from "./rooms.ts";
 import { RunnerPool } from "./runner-pool.ts";
@@ -196,7 +197,9 @@ async function checkOne(
   const { rooms, signal } = options;
   const row = newRow(target);
   const say = (text: string) => options.onStep?.(`${target.model.id} on ${target.runner}: ${text}`);
-  const { runner } = await pool.use(target.runner, signal);
+  const ready = await pool.use(target.runner, signal);
+  await requireAnswer(ready, rooms.clock, signal);
+  const { runner } = ready;
   say("reset and settle");
   row.reset = await resetModels({
     command: target.entry.reset_command,
@@ -216,7 +219,11 @@ async function checkOne(
   row.ram_before_mb = rooms.used_mb();
   say("load");
   const limit_s = target.entry.step_timeout_s.load;
-  const load = await runner.load(target.model.id, { limit_s, signal });
+  const load = await runner.load(target.model.id, {
+    limit_s,
+    signal,
+    extra_body: target.model.extra_body,
+  });
   row.load_s = load.outcome === "ok" ? load.duration_s : null;
   row.loaded = load.outcome !== "failed";
   if (!row.loaded) {

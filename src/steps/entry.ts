@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { isoTime, type Clock } from "../core/clock.ts";
+import { isoTime } from "../core/clock.ts";
 import { errorMessage, EXIT, TouchstonedError } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import type { TreeMark } from "../core/process.ts";
@@ -13,6 +13,7 @@ import type {
 } from "../queue/index.ts";
 import { countAttempts, entryResult, readAttempts, secondsOf } from "./bundle-state.ts";
 import type { EntryContext, EntryEnd } from "./entry-context.ts";
+import { requireAnswer } from "./require-answer.ts";
 import { resetModels } from "./reset.ts";
 import { runStep, type AdoptedStep } from "./run-step.ts";
 import type { ReadyRunner } from "./runner-pool.ts";
@@ -25,31 +26,6 @@ const GOOD: ReadonlySet<StepStatus> = new Set(["ok", "not_applicable"]);
 /** What was asked for is wrong in itself: to do it again gives the same. */
 function isIncurable(exit_code: number | null): boolean {
   return exit_code === EXIT.usage || exit_code === EXIT.bad_input || exit_code === EXIT.bad_config;
-}
-
-/** A server that is being restarted comes back within this; a dead one must not cost an hour. */
-const ANSWER_LIMIT_S = 30;
-
-/**
- * Waits a little for a runner to answer. Throws `endpoint_dead` (exit 69) where it does not: the
- * load would wait for it as long as for the slowest model.
- */
-async function requireAnswer(ready: ReadyRunner, clock: Clock, signal: AbortSignal) {
-  const deadline_ms = clock.monotonic_ms() + ANSWER_LIMIT_S * 1000;
-  for (;;) {
-    const status = await ready.runner.status();
-    if (status.reachable || status.loading || signal.aborted) return;
-    if (clock.monotonic_ms() >= deadline_ms) {
-      const { name, url } = ready.attached;
-      throw new TouchstonedError({
-        code: "endpoint_dead",
-        exitCode: EXIT.unavailable,
-        message: `endpoint dead: the runner "${name}" (${url}) does not answer: ${status.reason ?? "no reason"}`,
-        hint: "Start it, or correct its url in machine.yaml.",
-      });
-    }
-    await clock.sleep(1000, signal);
-  }
 }
 
 /** One execution of one entry: what was done is on disk before the next thing is begun. */

@@ -75,6 +75,15 @@ async function reply(response: ServerResponse, answer: Reply): Promise<void> {
   } else response.end(JSON.stringify(body));
 }
 
+/** In a `beforeAll` there is no running test: whoever starts a server there closes it. */
+function closeWithTest(close: () => Promise<void>): void {
+  try {
+    onTestFinished(close);
+  } catch {
+    // Said above.
+  }
+}
+
 /** A real HTTP server on a free port; unknown paths get a 404. It ends with the running test. */
 export async function fakeServer(respond: Responder): Promise<FakeServer> {
   const requests: Recorded[] = [];
@@ -98,6 +107,6 @@ export async function fakeServer(respond: Responder): Promise<FakeServer> {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   };
-  onTestFinished(close);
+  closeWithTest(close);
   return { url: `http://127.0.0.1:${port}`, port, requests, close };
 }

@@ -7,7 +7,7 @@ import {
 } from "../../src/runners/index.ts";
 
 /** Limits that no test reaches unless it wants to. */
-export const WIDE_LIMITS = {
+const WIDE_LIMITS = {
   connect_s: 30,
   first_token_s: 60,
   stall_s: 60,

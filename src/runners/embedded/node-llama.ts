@@ -71,6 +71,9 @@ interface Jinja {
 
 export type { Context as LlamaContext, Model as LlamaModel };
 
+/** A dependency of the library, not of ours: resolved from where the library lies. */
+const TEMPLATES = "@huggingface/jinja";
+
 export interface LoadedLibrary {
   llama: Llama;
   jinja: Jinja;
@@ -93,7 +96,7 @@ export async function loadLibrary(module_dir: string): Promise<LoadedLibrary> {
   return {
     llama,
     // Chat templates are Jinja; the library brings the interpreter along.
-    jinja: require("@huggingface/jinja") as Jinja,
+    jinja: require(TEMPLATES) as Jinja,
     version: textOf(fieldsOf(manifest)["version"]) ?? "unknown",
   };
 }

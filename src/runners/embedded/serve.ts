@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import type { Clock } from "../../core/clock.ts";
 import { ulidSource } from "../../core/ids.ts";
 import { modelIdOf } from "../model-id.ts";
+import { checkGgufHead } from "../../models/index.ts";
 import { LlamaEngine } from "./engine.ts";
 import { embeddedServer } from "./server.ts";
 
@@ -37,6 +38,7 @@ export async function serveEmbedded(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
+  checkGgufHead(options.model_file);
   const engine = new LlamaEngine(options, clock);
   const loading = engine.load();
   const server = embeddedServer({
@@ -47,8 +49,10 @@ export async function serveEmbedded(
     new_id: ulidSource(clock),
   });
   try {
-    await Promise.all([loading, listen(server, options.port)]);
-    await aborted(signal);
+    const stopped = aborted(signal);
+    // A load that is stuck must not keep us from stopping.
+    await Promise.race([stopped, Promise.all([loading, listen(server, options.port)])]);
+    await stopped;
   } finally {
     server.closeAllConnections();
     server.close();

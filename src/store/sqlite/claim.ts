@@ -28,10 +28,14 @@ JOIN jobs AS first ON first.id = (
 WHERE NOT EXISTS (SELECT 1 FROM queue_hold)
 ORDER BY first.rank_s, first.id LIMIT 1`;
 
+/** Whether there is anything to promote: one look at the index, which is all that most claims do. */
+export const DUE = `
+SELECT 1 FROM jobs
+WHERE lane = ${LANE.deferred} AND runner IN (SELECT value FROM json_each(:runners))
+  AND due_at_ms <= :now_ms LIMIT 1`;
+
 function promote(db: Database, runners: string, now_ms: number): void {
-  const due = `SELECT 1 FROM jobs WHERE lane = ${LANE.deferred} AND due_at_ms <= :now_ms
-    AND runner IN (SELECT value FROM json_each(:runners)) LIMIT 1`;
-  while (db.one(due, { runners, now_ms }) !== undefined) db.run(PROMOTE, { runners, now_ms });
+  while (db.one(DUE, { runners, now_ms }) !== undefined) db.run(PROMOTE, { runners, now_ms });
 }
 
 export function ownerUnknown(owner: string): TouchstonedError {

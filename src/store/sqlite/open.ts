@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { EXIT, systemErrorCode, TouchstonedError } from "../../core/errors.ts";
@@ -44,14 +44,33 @@ PRAGMA foreign_keys = ON;
 PRAGMA trusted_schema = OFF;
 `;
 
-type Found = "nothing" | "file" | "directory";
+type Found = "nothing" | "sqlite" | "other";
+
+const MAGIC = "SQLite format 3\0";
+const SMALLEST_PAGE = 512;
+
+/**
+ * Asked before SQLite sees the file: its closing of a file that is none of its own removes the
+ * `-wal` beside it, which is evidence.
+ */
+function hasMagic(path: string, size: number): boolean {
+  const fd = openSync(path, "r");
+  try {
+    const head = Buffer.alloc(MAGIC.length);
+    readSync(fd, head, 0, head.length, 0);
+    return size >= SMALLEST_PAGE && head.toString("latin1") === MAGIC;
+  } finally {
+    closeSync(fd);
+  }
+}
 
 function lookAt(path: string): Found {
   try {
     const stat = statSync(path);
-    if (stat.isDirectory()) return "directory";
     accessSync(path, constants.R_OK | constants.W_OK);
-    return stat.size === 0 ? "nothing" : "file";
+    if (!stat.isFile()) return "other";
+    if (stat.size === 0) return "nothing";
+    return hasMagic(path, stat.size) ? "sqlite" : "other";
   } catch (error) {
     const code = systemErrorCode(error);
     if (code === "ENOENT") return "nothing";
@@ -122,7 +141,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<OpenedSto
   let found = lookAt(path);
   let set_aside: string | null = null;
   if (!owner && found === "nothing") throw missing(path);
-  if (found === "file") {
+  if (found === "sqlite") {
     try {
       const store = new SqliteStore(await connect(path, verify));
       return { store, created: false, set_aside };

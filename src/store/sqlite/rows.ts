@@ -21,7 +21,7 @@ interface JobRow extends PlainColumns {
 }
 
 /** Everything a `Job` has; follow it with WHERE, ORDER BY and LIMIT. */
-export const SELECT_JOB = `
+const SELECT_JOB = `
 SELECT j.id, j.submission_id, j.entry_index, d.entry, d.bundle_dir, s.sha256 AS source_sha256,
   j.state, j.priority, j.first_priority, j.created_at_ms, j.updated_at_ms, j.not_before_ms,
   j.retry_after_ms, j.attempt_count, j.timeout_count, j.max_attempts, j.owner_deaths, j.fence,

@@ -13,7 +13,7 @@ const CODE = {
 } as const;
 
 /** Primary code of an error of node:sqlite, or undefined for any other error. */
-export function sqliteCode(error: unknown): number | undefined {
+function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
   return typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
 }

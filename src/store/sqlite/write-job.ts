@@ -21,7 +21,7 @@ function laneOf(job: Job, now_ms: number): number {
 }
 
 /** What the store keeps beside a job so that a claim need not think. */
-export function derived(job: Job, now_ms: number) {
+function derived(job: Job, now_ms: number) {
   return { lane: laneOf(job, now_ms), rank_s: rankOf(job), due_at_ms: dueAtMs(job) };
 }
 

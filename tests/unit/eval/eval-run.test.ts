@@ -226,6 +226,14 @@ describe("load", () => {
     expect(readResponses(dir)[0]?.sys_used_baseline_mb).toBeNull();
   });
 
+  test("gives no weights below zero: something else let go of memory meanwhile", async () => {
+    const [dir, runner, probes] = [tempDir(), new FakeRunner(), fakeProbes()];
+    probes.baselines = [1000, 930];
+    const { load } = await run(dir, runner, { probes });
+    expect(load).toMatchObject({ steady_used_mb: 930, weights_delta_mb: null });
+    expect(load?.weights_delta_reason).toMatch(/fell by 70 MB/);
+  });
+
   test.each([
     ["loading", 360, 1],
     ["unreachable", 1, 69],

@@ -19,6 +19,7 @@ const { timing, usage } = answer();
 function metrics(changes: {
   timing?: Partial<GenerateResult["timing"]>;
   usage?: Partial<GenerateResult["usage"]>;
+  server_timing?: GenerateResult["server_timing"];
   text?: string;
   reasoning_text?: string;
 }) {
@@ -28,6 +29,7 @@ function metrics(changes: {
       reasoning_text: changes.reasoning_text ?? "",
       timing: { ...timing, ...changes.timing },
       usage: { ...usage, ...changes.usage },
+      ...(changes.server_timing === undefined ? {} : { server_timing: changes.server_timing }),
     }),
   );
 }
@@ -95,6 +97,13 @@ describe("metrics of one request", () => {
     });
     expect(metrics({ usage: { completion_tokens: 1 } }).decode_tps).toBeNull();
     expect(metrics({ timing: { e2e_s: 1 } }).decode_tps).toBeNull();
+  });
+
+  test("tokens that arrive in one piece give no rate, unless the server timed them itself", () => {
+    expect(metrics({ timing: { e2e_s: 1.049 } }).decode_tps).toBeNull();
+    expect(metrics({ timing: { e2e_s: 1.05 } }).decode_tps).toBeCloseTo(400);
+    const told = { load_s: null, prompt_s: 1, decode_s: 0.5, queue_s: null };
+    expect(metrics({ timing: { e2e_s: 1.001 }, server_timing: told }).decode_tps).toBe(42);
   });
 });
 

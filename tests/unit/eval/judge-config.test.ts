@@ -13,6 +13,7 @@ describe("the judge config", () => {
       max_consecutive_failures: 3,
       max_tokens: null,
       suppress_thinking: true,
+      extra_body: {},
     });
   });
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { writeMadeModel } from "../../../src/models/index.ts";
+import { checkGgufHead, writeMadeModel } from "../../../src/models/index.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 
 function sha256(path: string): string {
@@ -52,4 +52,23 @@ test("the file begins as GGUF version 3 with its chat template inside", () => {
   expect(bytes.readBigUInt64LE(8)).toBe(12n); // 9 tensors a layer and 3 beside them
   expect(bytes.includes("tokenizer.chat_template")).toBe(true);
   expect(bytes.length % 32).toBe(0);
+});
+
+test("a file that cannot be a model is refused by its first bytes", () => {
+  const path = join(tempDir(), "m.gguf");
+  writeMadeModel(path, { dim: 32, layers: 1, heads: 2, vocabulary_size: 400 });
+  expect(() => checkGgufHead(path)).not.toThrow();
+  const refused: [Buffer, RegExp][] = [
+    [Buffer.from("PK\u0003\u0004 a zip file that is long enough"), /is not a GGUF file/],
+    [Buffer.from("GGUF"), /ends inside its header/],
+    [Buffer.from("GGUF but no more than that"), /unknown version/],
+    [Buffer.concat([Buffer.from("GGUF\u0003\0\0\0"), Buffer.alloc(16, 0xff)]), /ends before/],
+  ];
+  for (const [bytes, message] of refused) {
+    writeFileSync(path, bytes);
+    expect(() => checkGgufHead(path)).toThrow(message);
+  }
+  truncateSync(path, 0);
+  expect(() => checkGgufHead(path)).toThrow(/ends inside its header/);
+  expect(() => checkGgufHead(`${path}.gone`)).toThrow(/ENOENT/);
 });

@@ -111,11 +111,10 @@ describe("what may become of a job", () => {
   test.each(CASES)("%s by %s", (state, kind, event) => {
     const result = transition(inState(state), event, T0 + 1);
     expect(result.ok ? result.job.state : undefined).toBe(TABLE[kind][state]);
-    expect(result).toMatchObject(
-      TABLE[kind][state] === undefined
-        ? { ok: false, code: "wrong_state", reason: expect.stringContaining("S1-0") }
-        : { ok: true },
+    expect(result.ok ? undefined : result.code).toBe(
+      TABLE[kind][state] === undefined ? "wrong_state" : undefined,
     );
+    expect(result.ok ? "S1-0" : result.reason).toContain("S1-0");
   });
 
   test.each(STATES)("%s is exactly one of waiting, running and ended", (state) => {
@@ -184,21 +183,21 @@ describe("what keeps a job from being claimed", () => {
   });
 });
 
-describe("failures", () => {
-  /** Fails `kinds` one after the other, each as soon as it may run again. */
-  function failing(kinds: ("error" | "timeout" | "stalled" | "incurable")[], change = {}): Job[] {
-    const seen: Job[] = [];
-    let job = jobOf(change);
-    for (const kind of kinds) {
-      const now = Math.max(T0, dueAtMs(job));
-      job = after(job, EVENTS.claim, now);
-      job = after(job, { kind: "start", fence: job.fence }, now);
-      job = after(job, { kind: "fail", fence: job.fence, failure: { ...ERROR, kind } }, now);
-      seen.push(job);
-    }
-    return seen;
+/** Fails `kinds` one after the other, each as soon as it may run again. */
+function failing(kinds: ("error" | "timeout" | "stalled" | "incurable")[], change = {}): Job[] {
+  const seen: Job[] = [];
+  let job = jobOf(change);
+  for (const kind of kinds) {
+    const now = Math.max(T0, dueAtMs(job));
+    job = after(job, EVENTS.claim, now);
+    job = after(job, { kind: "start", fence: job.fence }, now);
+    job = after(job, { kind: "fail", fence: job.fence, failure: { ...ERROR, kind } }, now);
+    seen.push(job);
   }
+  return seen;
+}
 
+describe("failures", () => {
   test("five executions, each later and less urgent", () => {
     const jobs = failing(["error", "error", "error", "error", "error"]);
     expect(jobs.map(({ priority }) => priority)).toEqual([105, 115, 130, 150, 175]);

@@ -102,6 +102,26 @@ test("a reset that does not evict fails the check", async () => {
   expect(readFileSync(join(report.directory, "check.md"), "utf8")).toContain("| NO");
 });
 
+test("a dead endpoint is given up in half a minute, with what to do, and loads nothing", async () => {
+  const w = world();
+  w.write([entry("x")]);
+  const status = { reachable: false, reason: "refused", loading: false };
+  const begun_ms = w.clock.monotonic_ms();
+  const report = await check(w, {
+    status: async () => ({
+      ...status,
+      version: null,
+      slots: null,
+      slots_source: null,
+      models: null,
+    }),
+    load: () => Promise.reject(new Error("loaded although nobody answers")),
+  });
+  expect(report.rows[0]).toMatchObject({ ok: false, loaded: false });
+  expect(report.rows[0]?.error).toMatch(/endpoint dead: .*refused \(Start it/);
+  expect(w.clock.monotonic_ms() - begun_ms).toBeLessThan(60_000);
+});
+
 test.each([
   [{ text: "", reasoning_text: "hm" }, "reasoning_only", /reasoning_headroom_tokens/],
   [{ text: " ", reasoning_text: "" }, "empty", /empty/],

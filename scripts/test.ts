@@ -1,0 +1,48 @@
+// `npm test`: every test but the slow ones, with a real llama-server where one can be had.
+// `npm test -- ARGUMENTS` hands the arguments on to vitest (a file name, `-t NAME`).
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { findLlamaServer } from "./llama-server.ts";
+
+const root = join(import.meta.dirname, "..");
+const required = process.env["TOUCHSTONED_REQUIRE_LLAMA_SERVER"] === "1";
+
+function banner(lines: readonly string[]): void {
+  const rule = "!".repeat(78);
+  process.stderr.write([rule, ...lines.map((line) => `!! ${line}`), rule, ""].join("\n"));
+}
+
+const server = findLlamaServer(root);
+if (server.path === null) {
+  banner([
+    "NO REAL llama-server: what needs one is tried on the embedded runner or skipped.",
+    ...server.reason.split("\n"),
+  ]);
+  if (required && !server.mirror_silent) {
+    process.stderr.write(
+      "A real llama-server is asked for (TOUCHSTONED_REQUIRE_LLAMA_SERVER=1).\n",
+    );
+    process.exit(1);
+  }
+} else {
+  process.stderr.write(`llama-server: ${server.path} (${server.version})\n`);
+}
+
+const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+const run = spawnSync(
+  process.execPath,
+  [vitest, "run", "--project", "unit", "--project", "integration", ...process.argv.slice(2)],
+  {
+    cwd: root,
+    stdio: "inherit",
+    env: {
+      ...process.env,
+      ...(server.path === null
+        ? { TOUCHSTONED_TEST_REMINDER: "These results came about WITHOUT a real llama-server." }
+        : { TOUCHSTONED_TEST_LLAMA_SERVER: server.path }),
+      // What a missing server makes impossible was announced above and is no surprise.
+      ...(required && server.path !== null ? { TOUCHSTONED_NO_SKIPS: "1" } : {}),
+    },
+  },
+);
+process.exit(run.status ?? 1);

@@ -1,0 +1,66 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { publint } from "publint";
+import { describe, expect, it } from "vitest";
+import { PROJECT_ROOT, projectText } from "../../helpers/project-files.ts";
+import { tempDir } from "../../helpers/temp-dir.ts";
+
+function npm(args: string[], cwd: string): string {
+  return execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+/** Packs the project as `npm publish` would (which builds it) and installs that in a clean folder. */
+function packAndInstall(folder: string): { files: string[]; installed: string } {
+  const [packed] = JSON.parse(
+    npm(["pack", "--json", "--pack-destination", folder], PROJECT_ROOT),
+  ) as [{ filename: string; files: { path: string }[] }];
+  npm(["init", "-y"], folder);
+  const tarball = join(folder, packed.filename);
+  npm(["install", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline", tarball], folder);
+  return {
+    files: packed.files.map(({ path }) => path),
+    installed: join(folder, "node_modules", "touchstoned"),
+  };
+}
+
+describe("the published package", () => {
+  it("holds what it needs, installs cleanly and runs", async () => {
+    const folder = tempDir();
+    const { files, installed } = packAndInstall(folder);
+
+    expect(files).toEqual(expect.arrayContaining(["dist/cli/main.js", "LICENSE", "README.md"]));
+    expect(files.filter((path) => path.endsWith(".ts"))).toEqual([]);
+    expect(files.filter((path) => /^(tests|scripts|bench|src)\//.test(path))).toEqual([]);
+
+    const main = join(installed, "dist", "cli", "main.js");
+    expect(readFileSync(main, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(statSync(main).mode & 0o111).toBe(0o111);
+    // The development tools, the pinned Node among them, stay behind.
+    expect(readdirSync(join(folder, "node_modules"))).not.toContain("typescript");
+
+    const run = (...args: string[]) =>
+      spawnSync(process.execPath, [main, ...args], { cwd: folder, encoding: "utf8" });
+    const { version } = JSON.parse(projectText("package.json")) as { version: string };
+    expect(run("--version")).toMatchObject({ status: 0, stdout: `${version}\n` });
+    const help = run("--help");
+    expect(help.status).toBe(0);
+    expect(help.stdout).toContain("Usage: touchstoned");
+    expect(run("no-such-command").status).toBe(2);
+
+    const oldNode = `data:text/javascript,${encodeURIComponent(
+      'Object.defineProperty(process.versions, "node", { value: "20.19.0" })',
+    )}`;
+    const refused = spawnSync(process.execPath, ["--import", oldNode, main, "--version"], {
+      encoding: "utf8",
+    });
+    expect(refused.status).toBe(78);
+    expect(refused.stdout).toBe("");
+    expect(refused.stderr).toMatch(
+      /^touchstoned needs Node 22\.22 or newer; this is 20\.19\.0 .*\n$/,
+    );
+
+    const { messages } = await publint({ pkgDir: PROJECT_ROOT, strict: true });
+    expect(messages).toEqual([]);
+  });
+});
