@@ -1,0 +1,205 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  RESCAN_MS,
+  START,
+  step,
+  type Effect,
+  type Event,
+  type Now,
+  type State,
+} from "../../../src/daemon/core.ts";
+
+const NOW: Now = { wall_ms: 1_000_000, monotonic_ms: 5000 };
+
+/** Feeds events one after the other; the last effect and the state. */
+function feed(events: readonly Event[], from: State = START, now = NOW) {
+  let state = from;
+  let effect: Effect | null = null;
+  for (const event of events) {
+    const next = step(state, event, now);
+    state = next.state;
+    effect = next.effect;
+  }
+  return { state, effect };
+}
+
+function checked(due_at_ms: number | null, disk_low: string | null = null): Event[] {
+  return [
+    { kind: "started" },
+    { kind: "looked", look_at_ms: null },
+    { kind: "tidied" },
+    { kind: "checked", due_at_ms, disk_low },
+  ];
+}
+
+describe("a round", () => {
+  test("looks, tidies, checks", () => {
+    expect(feed([{ kind: "started" }]).effect).toEqual({ kind: "look" });
+    const looked: Event = { kind: "looked", look_at_ms: null };
+    expect(feed([{ kind: "woke" }, looked]).effect).toEqual({ kind: "tidy" });
+    expect(feed([{ kind: "woke" }, looked, { kind: "tidied" }]).effect).toEqual({ kind: "check" });
+  });
+
+  test("takes the lock before it claims", () => {
+    expect(feed(checked(NOW.wall_ms)).effect).toEqual({ kind: "take_lock" });
+    expect(feed([...checked(0), { kind: "locked" }]).effect).toEqual({ kind: "claim" });
+  });
+
+  test("waits for the rescan where nothing is due", () => {
+    const { state, effect } = feed(checked(null));
+    expect(effect).toEqual({ kind: "wait", for_ms: RESCAN_MS });
+    expect(state.phase).toBe("idle");
+  });
+
+  test("waits for the earliest of job, file and rescan", () => {
+    expect(feed(checked(NOW.wall_ms + 9000)).effect).toEqual({ kind: "wait", for_ms: 9000 });
+    const file: Event[] = [
+      { kind: "looked", look_at_ms: NOW.monotonic_ms + 700 },
+      { kind: "tidied" },
+      { kind: "checked", due_at_ms: NOW.wall_ms + 9000, disk_low: null },
+    ];
+    expect(feed(file).effect).toEqual({ kind: "wait", for_ms: 700 });
+    expect(feed(checked(NOW.wall_ms + 9 * RESCAN_MS)).effect).toMatchObject({ for_ms: RESCAN_MS });
+  });
+
+  test("a claim that found nothing is not tried again at once", () => {
+    const events: Event[] = [...checked(0), { kind: "locked" }, { kind: "claimed", found: false }];
+    expect(feed(events).effect).toEqual({ kind: "wait", for_ms: 1000 });
+  });
+});
+
+describe("the lock is held by others", () => {
+  test("it looks again soon, then rarely, and says who has it", () => {
+    let { state } = feed(checked(0));
+    const waits: number[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      const next = step(state, { kind: "lock_refused", holder: "held by a shell" }, NOW);
+      state = next.state;
+      if (next.effect?.kind === "wait") waits.push(next.effect.for_ms);
+    }
+    expect(waits).toEqual([500, 1000, 2000, 4000, 5000, 5000]);
+    expect(state).toMatchObject({ phase: "waiting_for_lock", lock_held: "held by a shell" });
+    expect(step(state, { kind: "locked" }, NOW).state.lock_held).toBeNull();
+  });
+
+  test("with nothing left to run there is nothing to wait for", () => {
+    const refused = feed([...checked(0), { kind: "lock_refused", holder: "x" }]).state;
+    expect(feed(checked(null), refused).state).toMatchObject({ phase: "idle", lock_held: null });
+  });
+});
+
+describe("while a job runs", () => {
+  const running = feed([{ kind: "began", job_id: "J" }]).state;
+
+  test("the inbox is looked at, and nothing is claimed", () => {
+    expect(feed([{ kind: "woke" }], running).effect).toEqual({ kind: "look" });
+    expect(feed(checked(0), running).effect).toEqual({ kind: "wait", for_ms: RESCAN_MS });
+    expect(running.phase).toBe("running");
+  });
+
+  test("its end frees the loop for the next", () => {
+    const ended = feed([{ kind: "job_ended" }], running).state;
+    expect(feed(checked(0), ended).effect).toEqual({ kind: "take_lock" });
+  });
+
+  test("a stop waits for it; its end ends the daemon", () => {
+    const stopping = feed([{ kind: "stop" }], running).state;
+    expect(stopping).toMatchObject({ stop: "soft", phase: "stopping" });
+    expect(feed([{ kind: "woke" }], stopping).effect).toMatchObject({ kind: "wait" });
+    const ended = feed([{ kind: "job_ended" }, { kind: "woke" }], stopping);
+    expect(ended.effect).toEqual({ kind: "end" });
+    expect(feed([{ kind: "stop" }], stopping).state.stop).toBe("hard");
+  });
+});
+
+test("a stop in the middle of a round claims nothing more", () => {
+  for (let after = 1; after <= 4; after += 1) {
+    const events = checked(0).slice(0, after);
+    const { state } = feed(events);
+    const stopped = feed([{ kind: "stop" }], state).state;
+    const rest = checked(0).slice(after);
+    const { effect } = feed([...rest, { kind: "woke" }], stopped);
+    expect(effect).toEqual({ kind: "end" });
+  }
+});
+
+test("a full disk begins nothing, and goes on when there is room", () => {
+  const full = feed(checked(0, "disk low"));
+  expect(full.effect).toEqual({ kind: "wait", for_ms: RESCAN_MS });
+  expect(full.state.phase).toBe("disk_low");
+  expect(feed(checked(0), full.state).effect).toEqual({ kind: "take_lock" });
+});
+
+/** Answers an effect at random, as the world might. */
+const answers = fc.record({
+  due: fc.option(fc.integer({ min: -1e6, max: 1e6 }), { nil: null }),
+  look: fc.option(fc.integer({ min: -1e5, max: 1e5 }), { nil: null }),
+  disk: fc.boolean(),
+  lock: fc.boolean(),
+  found: fc.boolean(),
+  beside: fc.constantFrom<"none" | "stop" | "job_ended">(
+    "none",
+    "none",
+    "none",
+    "stop",
+    "job_ended",
+  ),
+  passed_ms: fc.integer({ min: 0, max: 200_000 }),
+});
+
+test("whatever happens: one job at a time, lock before claim, waits within bounds, a stop ends", () => {
+  fc.assert(
+    fc.property(fc.array(answers, { minLength: 1, maxLength: 60 }), (rounds) => {
+      let state: State = START;
+      const now = { ...NOW };
+      let event: Event = { kind: "started" };
+      let locked = false;
+      for (const round of rounds) {
+        if (round.beside === "stop") state = step(state, { kind: "stop" }, now).state;
+        if (round.beside === "job_ended" && state.running !== null) {
+          state = step(state, { kind: "job_ended" }, now).state;
+        }
+        const next = step(state, event, now);
+        state = next.state;
+        const { effect } = next;
+        if (effect === null) throw new Error("no effect in a round");
+        switch (effect.kind) {
+          case "end":
+            expect(state.stop).not.toBe("none");
+            expect(state.running).toBeNull();
+            return;
+          case "look":
+            event = { kind: "looked", look_at_ms: round.look };
+            break;
+          case "tidy":
+            event = { kind: "tidied" };
+            break;
+          case "check":
+            event = { kind: "checked", due_at_ms: round.due, disk_low: round.disk ? "low" : null };
+            break;
+          case "take_lock":
+            expect(state.running).toBeNull();
+            locked = round.lock;
+            event = locked ? { kind: "locked" } : { kind: "lock_refused", holder: "x" };
+            break;
+          case "claim":
+            expect(locked).toBe(true);
+            expect(state.running).toBeNull();
+            if (round.found) state = step(state, { kind: "began", job_id: "J" }, now).state;
+            event = { kind: "claimed", found: round.found };
+            locked = false;
+            break;
+          case "wait":
+            expect(effect.for_ms).toBeGreaterThanOrEqual(0);
+            expect(effect.for_ms).toBeLessThanOrEqual(RESCAN_MS);
+            now.wall_ms += round.passed_ms;
+            now.monotonic_ms += Math.min(round.passed_ms, effect.for_ms);
+            event = { kind: "woke" };
+            break;
+        }
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
