@@ -46,17 +46,19 @@ export function countTimeouts(attempts: readonly Attempt[]): number {
   return attempts.filter((attempt) => attempt.steps.some((step) => late(step))).length;
 }
 
-/** Status of a step as the bundle proves it: a good one whose files are gone is to be done again. */
+/**
+ * Status of a step as the bundle proves it, whatever was recorded: one that was killed right after its
+ * work has done it, and a good one whose files are gone is to be done again.
+ */
 function provenStatus(
   attempts: readonly Attempt[],
   kind: "eval" | "judge",
   bundle_dir: string,
   rooms: Pick<Rooms, "stepFault">,
 ): StepStatus {
+  if (rooms.stepFault(kind, bundle_dir, 0) === null) return "ok";
   const last = recordsOf(attempts, kind).at(-1);
-  if (last === undefined) return "pending";
-  if (last.status !== "ok") return last.status;
-  return rooms.stepFault(kind, bundle_dir, 0) === null ? "ok" : "pending";
+  return last === undefined || last.status === "ok" ? "pending" : last.status;
 }
 
 /** Brings an entry's row in line with its bundle, which knows better than any summary. */
