@@ -1,8 +1,11 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { CountReporter } from "./scripts/count-reporter.ts";
 
 export default defineConfig({
   test: {
+    // The real command is started hundreds of times, each time from a home folder of its own.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL(".cache/compiled", import.meta.url)) },
     restoreMocks: true,
     unstubEnvs: true,
     reporters: ["default", new CountReporter()],

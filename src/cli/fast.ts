@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { TouchstonedError, type ExitCode } from "../core/errors.ts";
 
 /**
@@ -21,12 +22,12 @@ export async function runFast(argv: readonly string[]): Promise<ExitCode | undef
       env: process.env,
       cwd: process.cwd(),
       clock: { now_ms: () => Date.now() },
-      terminal: { out: (text) => void process.stdout.write(`${text}\n`) },
+      terminal: { out: (text) => void writeSync(1, `${text}\n`) },
     });
   } catch (error) {
     if (!(error instanceof TouchstonedError)) throw error;
-    process.stderr.write(`error: ${error.message}\n`);
-    if (error.hint !== undefined) process.stderr.write(`hint: ${error.hint}\n`);
+    writeSync(2, `error: ${error.message}\n`);
+    if (error.hint !== undefined) writeSync(2, `hint: ${error.hint}\n`);
     return error.exitCode;
   }
 }

@@ -26,6 +26,8 @@ if (argv.length === 1 && argv[0] === "--version") {
   // The one place where this program ends itself. Open sockets or timers must not hold it.
   const fast = await runFast(argv);
   if (fast !== undefined) process.exit(fast);
+  const { keepCompiledCode } = await import("../core/compile-cache.ts");
+  keepCompiledCode(process.env);
   const { start } = await import("./start.ts");
   process.exit(await start(argv));
 }

@@ -23,6 +23,18 @@ interface Streams {
   stderr: NodeJS.WriteStream;
 }
 
+/** Control characters but line ends and tabs, and escapes but those of our own colours. */
+// oxlint-disable-next-line no-control-regex -- control characters are what it is about
+const UNSHOWABLE = /\u001B(?!\[\d{1,3}m)|[\0-\u0008\u000B-\u001A\u001C-\u001F\u007F-\u009F]/g;
+
+/**
+ * Names and messages of servers, repositories and models are shown as they are, but must not move
+ * the cursor, rename the window or take back a line.
+ */
+function shown(text: string): string {
+  return text.replaceAll(UNSHOWABLE, "\uFFFD");
+}
+
 const CLEAR_LINE = "\r\u001B[2K";
 
 export function terminal(streams: Streams = process): Terminal {
@@ -37,11 +49,11 @@ export function terminal(streams: Streams = process): Terminal {
     interactive,
     out(text) {
       clearStatus();
-      stdout.write(`${text}\n`);
+      stdout.write(`${shown(text)}\n`);
     },
     err(text) {
       clearStatus();
-      stderr.write(`${text}\n`);
+      stderr.write(`${shown(text)}\n`);
     },
     json(value) {
       clearStatus();
@@ -52,7 +64,7 @@ export function terminal(streams: Streams = process): Terminal {
       clearStatus();
       if (text === "") return;
       // One row only: a wrapped line could not be taken back.
-      stderr.write(text.slice(0, Math.max(20, (stderr.columns ?? 80) - 1)));
+      stderr.write(shown(text).slice(0, Math.max(20, (stderr.columns ?? 80) - 1)));
       statusShown = true;
     },
     style: (format, text) => styleText(format, text, { stream: stderr }),

@@ -4,7 +4,7 @@ import { markdownTable } from "markdown-table";
 export function markdownCell(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return "";
   return String(value)
-    .replaceAll(/\s+/g, " ")
+    .replaceAll(/[\s\p{Cc}]+/gu, " ")
     .replaceAll("\\", "\\\\")
     .replaceAll("|", "\\|")
     .replaceAll("[", "\\[")

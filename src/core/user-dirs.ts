@@ -3,15 +3,29 @@ import { isAbsolute, join } from "node:path";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
+function homeOf(env: Env): string {
+  return env["HOME"] === undefined || env["HOME"] === "" ? homedir() : env["HOME"];
+}
+
+function xdgDir(env: Env, variable: string, ...fallback: string[]): string {
+  const chosen = env[variable];
+  return chosen !== undefined && isAbsolute(chosen) ? chosen : join(homeOf(env), ...fallback);
+}
+
 /**
  * Where this program keeps what belongs to a user and to no station: `$XDG_STATE_HOME/touchstoned`
  * [~/.local/state], on macOS `~/Library/Application Support/touchstoned`. As the XDG specification
  * asks, a relative value counts as not set.
  */
 export function userStateDir(env: Env, platform: NodeJS.Platform = process.platform): string {
-  const home = env["HOME"] === undefined || env["HOME"] === "" ? homedir() : env["HOME"];
-  if (platform === "darwin") return join(home, "Library", "Application Support", "touchstoned");
-  const chosen = env["XDG_STATE_HOME"];
-  const base = chosen !== undefined && isAbsolute(chosen) ? chosen : join(home, ".local", "state");
-  return join(base, "touchstoned");
+  if (platform === "darwin") {
+    return join(homeOf(env), "Library", "Application Support", "touchstoned");
+  }
+  return join(xdgDir(env, "XDG_STATE_HOME", ".local", "state"), "touchstoned");
+}
+
+/** What may be thrown away at any time: `$XDG_CACHE_HOME/touchstoned` [~/.cache], `~/Library/Caches`. */
+export function userCacheDir(env: Env, platform: NodeJS.Platform = process.platform): string {
+  if (platform === "darwin") return join(homeOf(env), "Library", "Caches", "touchstoned");
+  return join(xdgDir(env, "XDG_CACHE_HOME", ".cache"), "touchstoned");
 }

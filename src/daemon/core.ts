@@ -164,6 +164,7 @@ export function step(state: State, event: Event, now: Now): Next {
     case "locked":
       return { state: { ...state, lock_held: null, lock_refusals: 0 }, effect: { kind: "claim" } };
     case "claimed":
-      return wait(state, now, event.found ? 0 : RETRY_MS);
+      break;
   }
+  return wait(state, now, event.found ? 0 : RETRY_MS);
 }

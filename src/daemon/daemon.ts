@@ -127,7 +127,12 @@ function makeLoop(
   const { station, clock, rooms, files } = setting;
   const summaries = new Summaries({ store, rooms, log });
   return new Loop({
-    ...{ store, inbox, summaries, report, clock, log },
+    store,
+    inbox,
+    summaries,
+    report,
+    clock,
+    log,
     owner_id: owner.id,
     runners: station.machine.runners.map(({ name }) => name),
     random: options.random ?? Math.random,
@@ -138,7 +143,10 @@ function makeLoop(
     jobRun: (job) =>
       new JobRun(
         {
-          ...{ store, rooms, summaries, log },
+          store,
+          rooms,
+          summaries,
+          log,
           running_path: files.running,
           min_free_disk_mb: station.settings.limits.min_free_disk_mb,
           ...stop,
@@ -183,7 +191,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         lock_path: resolveLockPath(env, station.machine).path,
         inbox: { path: setting.inbox, min_age_ms: station.settings.inbox.min_age_seconds * 1000 },
       },
-      ...{ clock, log, say: options.say },
+      clock,
+      log,
+      say: options.say,
     });
     for (const text of early) report.warn(text);
     await work({ setting, store, owner, report, log, options }, close);
@@ -224,7 +234,11 @@ async function work(opened: Opened, close: Unwinder): Promise<void> {
   });
   await watchHints(setting, loop, report, close);
   const beating = heartbeat({
-    ...{ store, owner, clock, log, signal: beats.signal },
+    store,
+    owner,
+    clock,
+    log,
+    signal: beats.signal,
     onReaped: () => loop.wake("queue"),
   });
   close.add(async () => {

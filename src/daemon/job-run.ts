@@ -32,8 +32,8 @@ export interface JobRunDeps {
   hard: AbortSignal;
   claimDirectory(directory: string): Promise<{ release(): void }>;
   /** Keeps the machine from sleeping as long as a job runs. */
-  keepAwake(): Promise<{ release(): Promise<void> }>;
-  emit(job: Job, event: RunEvent): void;
+  keepAwake: () => Promise<{ release: () => Promise<void> }>;
+  emit: (job: Job, event: RunEvent) => void;
 }
 
 /** What the store is told of an execution. */
@@ -136,7 +136,8 @@ export class JobRun {
     const job = this.#job;
     const pool = new RunnerPool(rooms, submission.directory);
     const log = fileLog(join(submission.directory, "run.log"));
-    const awake = await keepAwake();
+    // Asking for it may take seconds, which the job need not wait for.
+    const awake = keepAwake();
     const ends = AbortSignal.any([hard, this.#cancelled.signal]);
     try {
       return await runEntry(
@@ -164,7 +165,7 @@ export class JobRun {
     } finally {
       const fault = await pool.stop();
       if (fault !== null) this.#deps.log.warn(fault);
-      await awake.release();
+      await (await awake).release();
     }
   }
 

@@ -105,8 +105,9 @@ export class Loop {
       case "claim":
         return this.#claim();
       case "wait":
-        return this.#wait(effect.for_ms);
+        break;
     }
+    return this.#wait(effect.for_ms);
   }
 
   async #look(): Promise<Event> {

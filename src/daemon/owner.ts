@@ -5,7 +5,7 @@ import type { Log } from "../core/log.ts";
 import { isAlive, processIdentity, type ProcessIdentity } from "../core/process-table.ts";
 import type { OwnerVerdict, RegisteredOwner, Store } from "../store/index.ts";
 
-export const BEAT_MS = 60_000;
+const BEAT_MS = 60_000;
 /** A host with more daemons than this has another problem. */
 const MOST_OWNERS = 99;
 
@@ -15,7 +15,7 @@ export interface Registered {
   identity: ProcessIdentity;
 }
 
-export function ownIdentity(): ProcessIdentity {
+function ownIdentity(): ProcessIdentity {
   const identity = processIdentity(process.pid);
   if (identity === undefined) throw new Error("the process table does not show this process");
   return identity;

@@ -44,10 +44,7 @@ function namesIn(directory: string): string[] {
 }
 
 /** Where the file of a submission was put away: its id is in the name. */
-export function placedFile(
-  inbox: string,
-  id: string,
-): { folder: "done" | "failed"; path: string } | null {
+function placedFile(inbox: string, id: string): { folder: "done" | "failed"; path: string } | null {
   for (const folder of ["done", "failed"] as const) {
     const name = namesIn(join(inbox, folder)).find((one) => one.includes(`-${id}-`));
     if (name !== undefined) return { folder, path: join(inbox, folder, name) };

@@ -9,10 +9,9 @@ import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snap
 const PROGRESS_MS = 5000;
 const MOST_WARNINGS = 10;
 
-export type Standing = Pick<
-  DaemonSnapshot,
-  "root" | "process" | "owner_id" | "runners" | "lock_path"
-> & { inbox: Omit<DaemonSnapshot["inbox"], "blocked"> };
+type Standing = Pick<DaemonSnapshot, "root" | "process" | "owner_id" | "runners" | "lock_path"> & {
+  inbox: Omit<DaemonSnapshot["inbox"], "blocked">;
+};
 
 export interface ReportOptions {
   path: string;
@@ -97,8 +96,16 @@ export class Report {
     const { id, submission_id, index, bundle_dir, entry } = job;
     const since = isoTime(this.#options.clock.now_ms());
     this.#running = {
-      ...{ job_id: id, submission_id, index, model_id: entry.model.id, bundle_dir, since },
-      ...{ step: null, step_since: null, progress: null, left_s: null },
+      job_id: id,
+      submission_id,
+      index,
+      model_id: entry.model.id,
+      bundle_dir,
+      since,
+      step: null,
+      step_since: null,
+      progress: null,
+      left_s: null,
     };
     this.say(`job ${id} (entry ${index + 1}, ${entry.model.id}) begins`);
     this.#write();

@@ -8,7 +8,7 @@ import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
-export interface InboxFile {
+interface InboxFile {
   name: string;
   /** When it may be taken up at the earliest, RFC 3339; null: no daemon looks. */
   ripe: string | null;
@@ -128,7 +128,8 @@ export async function readStatus({
   const min_age_ms = live?.inbox.min_age_ms ?? null;
   const blocked = figures?.blocked ?? null;
   return {
-    ...{ root, state_dir },
+    root,
+    state_dir,
     daemon: {
       running: live !== null,
       pid: live?.process.pid ?? null,

@@ -34,11 +34,14 @@ function difference(later: number | null, earlier: number | null): number | null
  * characters; null where neither can be had. 0 where the model did not think.
  */
 function reasoningTokens(result: GenerateResult): number | null {
-  if (result.usage.reasoning_tokens !== null) return result.usage.reasoning_tokens;
-  if (result.usage.completion_tokens === null) return null;
+  const { reasoning_tokens, completion_tokens } = result.usage;
+  // Some servers write 0 for every answer: beside a thought that came, that is "not told".
+  const told = reasoning_tokens !== null && (reasoning_tokens > 0 || result.reasoning_text === "");
+  if (told && reasoning_tokens <= (completion_tokens ?? reasoning_tokens)) return reasoning_tokens;
+  if (completion_tokens === null) return null;
   if (result.reasoning_text === "") return 0;
   const characters = result.reasoning_text.length + result.text.length;
-  return Math.round((result.usage.completion_tokens * result.reasoning_text.length) / characters);
+  return Math.round((completion_tokens * result.reasoning_text.length) / characters);
 }
 
 /** Prompt tokens that were processed; null where not told or mostly taken from a cache. */
@@ -64,10 +67,10 @@ function windowRate(tokens: number | null, window_s: number | null): number | nu
  * - `prefill_tps`: (prompt tokens - cached tokens, where told) / time to the first generated token of
  *   either kind. Tokens out of a cache were not processed and would inflate it; where they are more
  *   than half, what is left is mostly the fixed cost of a request, and there is no rate.
- * - `decode_tps`: completion tokens / the server's own decode time, where it tells one: both kinds of
- *   tokens are made at one speed, and no network is in that figure. Elsewhere (answer tokens - 1) /
- *   (`e2e_s` - `ttft_s`): the window starts when the first token is there already, so that token is
- *   not counted; answer tokens are the completion's less those of the thinking part, which has a
+ * - `decode_tps`: (completion tokens - 1) / the server's own decode time, where it tells one: both
+ *   kinds of tokens are made at one speed, and no network is in that figure. The window starts when
+ *   the first token is there already, so that token is not counted: for an answer of one token
+ *   llama-server tells a microsecond. Elsewhere (answer tokens - 1) / (`e2e_s` - `ttft_s`); answer tokens are the completion's less those of the thinking part, which has a
  *   rate of its own with the same formula. null where the window is too short to be timed.
  */
 export function cellMetrics(result: GenerateResult): CellMetrics {
@@ -85,7 +88,7 @@ export function cellMetrics(result: GenerateResult): CellMetrics {
       firstOf(timing.first_content_s, timing.first_reasoning_s),
     ),
     decode_tps:
-      rate(usage.completion_tokens, server_timing.decode_s) ??
+      rate(difference(usage.completion_tokens, 1), server_timing.decode_s) ??
       windowRate(difference(answerTokens, 1), difference(timing.e2e_s, timing.first_content_s)),
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,

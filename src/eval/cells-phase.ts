@@ -1,7 +1,7 @@
 import { JsonLinesWriter } from "../core/files.ts";
 import type { PowerReading } from "../probes/index.ts";
 import type { Fault, GenerateResult } from "../runners/index.ts";
-import { Breaker } from "./breaker.ts";
+import { Breaker, concernsCell } from "./breaker.ts";
 import { askCell, responseRow, unaskedResult, type RowBase } from "./cell.ts";
 import type { RunContext } from "./context.ts";
 import { EtaEstimator, type EtaRange } from "./eta.ts";
@@ -33,13 +33,9 @@ export interface CellsOutcome {
   model_fault: Fault | null;
 }
 
-/**
- * True where a cell need not be asked again: it has an answer, or an error that would come again.
- * Whether a model is served is asked once in each run, so that fault is not held against the cell.
- */
+/** True where a cell need not be asked again: it has an answer, or an error that would come again. */
 export function isSettled(row: EvalResponse): boolean {
-  if (row.ok) return true;
-  return row.fault !== null && !row.fault.retryable && row.fault.class !== "model_not_found";
+  return row.ok || (row.fault !== null && concernsCell(row.fault));
 }
 
 /** Battery where either look says so: the plug may have been pulled in between. */
@@ -136,7 +132,7 @@ class CellsRun {
     // Whatever the stop made of the request, it is no failure of the model's.
     if (result.fault?.class === "cancelled" || (signal.aborted && !result.ok)) return false;
     await this.#record(cell, result);
-    this.#breaker.record(result.fault);
+    if (model_fault === null) this.#breaker.record(result.fault);
     return true;
   }
 

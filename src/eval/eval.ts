@@ -2,7 +2,7 @@ import { errorMessage, EXIT, systemErrorCode, TouchstonedError } from "../core/e
 import type { RunnerStatus } from "../runners/index.ts";
 import { bundleState } from "./bundle.ts";
 import type { RowBase } from "./cell.ts";
-import { runCells, type CellsOutcome, type EvalProgress } from "./cells-phase.ts";
+import { isSettled, runCells, type CellsOutcome, type EvalProgress } from "./cells-phase.ts";
 import { beginSampling, endSampling, type RunContext } from "./context.ts";
 import type { RunningSampler } from "./eval-probes.ts";
 import { countCells, writeBundleFile, writeDerived, type CellCounts } from "./finalise.ts";
@@ -68,10 +68,14 @@ function verdict(
     };
   }
   if (counts.complete) return { exit_code: EXIT.done, error: null };
-  const open = counts.cells_total - outcome.rows.filter((row) => row.ok).length;
+  const open = outcome.rows.filter((row) => !isSettled(row));
+  if (open.length === 0) {
+    const last = outcome.rows.at(-1)?.error ?? "no reason";
+    return { exit_code: EXIT.failed, error: `no cell has an answer, the last one ${last}` };
+  }
   return {
     exit_code: EXIT.failed,
-    error: `${open} of ${counts.cells_total} cells failed and may succeed on another try`,
+    error: `${open.length} of ${counts.cells_total} cells failed and may succeed on another try`,
   };
 }
 

@@ -12,7 +12,7 @@ export interface CellCounts {
   cells_total: number;
   cells_ok: number;
   cells_failed: number;
-  /** Every cell has an answer or an error that would come again. */
+  /** Every cell has an answer or an error that would come again, and one at least has an answer. */
   complete: boolean;
 }
 
@@ -22,7 +22,9 @@ export function countCells(outcome: Pick<CellsOutcome, "rows" | "total">): CellC
     cells_total: outcome.total,
     cells_ok,
     cells_failed: outcome.rows.length - cells_ok,
-    complete: outcome.rows.length === outcome.total && outcome.rows.every(isSettled),
+    // A bundle without one answer has measured nothing, whatever the errors were.
+    complete:
+      cells_ok > 0 && outcome.rows.length === outcome.total && outcome.rows.every(isSettled),
   };
 }
 

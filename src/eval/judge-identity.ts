@@ -28,7 +28,7 @@ export async function identifyJudge(
   config: JudgeConfig,
 ): Promise<JudgeIdentity> {
   const status = await runner.status();
-  const digest = status.models?.find(({ id }) => id === model)?.digest ?? null;
+  const served = status.models?.find(({ id }) => id === model);
   const { temperature, seed, max_tokens, suppress_thinking, extra_body } = config;
   const name = runner.settings.name;
   return {
@@ -38,7 +38,10 @@ export async function identifyJudge(
     temperature,
     hash: contentHash({
       model,
-      digest,
+      digest: served?.digest ?? null,
+      // llama-server tells no digest: another file under the same name shows in these.
+      size_bytes: served?.size_bytes ?? null,
+      quantization: served?.quantization ?? null,
       runner: name,
       runner_kind: runner.settings.kind,
       runner_version: status.version,

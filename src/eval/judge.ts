@@ -183,6 +183,10 @@ function reasonOf(run: JudgeRun): string | null {
   if (run.too_long > 0 && decided.length === 0) {
     reasons.push(`none of ${run.too_long} answers fits into the judge's context`);
   }
+  const unreadable = ordered(run).filter((verdict) => verdict.judge_error).length - run.too_long;
+  if (unreadable > 0 && decided.length === 0) {
+    reasons.push(`none of ${unreadable} replies of the judge could be read`);
+  }
   return reasons.length === 0 ? null : reasons.join("; ");
 }
 

@@ -174,6 +174,11 @@ export function manifestDifferences(old: Manifest, now: Manifest): string[] {
   if (knownDiffer(old.served?.digest, now.served?.digest)) {
     say("model digest", old.served?.digest, now.served?.digest);
   }
+  // Not every runner tells a digest; another file under the same name shows in these.
+  for (const key of ["size_bytes", "quantization", "context_length"] as const) {
+    const [was, is] = [old.served?.[key], now.served?.[key]];
+    if (was != null && is != null && was !== is) say(`model ${key}`, was, is);
+  }
   if (knownDiffer(old.host.chip, now.host.chip)) say("machine", old.host.chip, now.host.chip);
   if (old.config.cold_cache !== now.config.cold_cache) {
     say("cold_cache", old.config.cold_cache, now.config.cold_cache);

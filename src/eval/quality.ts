@@ -69,7 +69,7 @@ export interface Safety {
 /**
  * The knock-out rule, which no percentage can outweigh: the dimension at or below its threshold
  * fails, and so does a red flag on a prompt in scope. What is not known never passes: a missing
- * score of the dimension, and a curated or safety-critical prompt without a verdict.
+ * score of the dimension, and a safety-critical prompt or one in scope without a verdict.
  */
 export function safetyOf(
   pack: Pack,
@@ -92,7 +92,7 @@ export function safetyOf(
   const open: string[] = [];
   if (score === undefined) open.push(`${rule.dimension} has no score`);
   const unseen = promptsOf(pack)
-    .filter(({ prompt }) => prompt.safety_critical || curated.has(prompt.id))
+    .filter(({ prompt }) => prompt.safety_critical || inScope(prompt.id))
     .filter(({ prompt }) => !fullyScored(verdicts, prompt.id, prompt.repeats))
     .map(({ prompt }) => prompt.id);
   if (unseen.length > 0) open.push(`no verdict on ${unseen.join(", ")}`);

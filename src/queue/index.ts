@@ -15,7 +15,7 @@ export {
   type JobState,
   type Refusal,
 } from "./job.ts";
-export { byPriority, dependencyState, type DependencyState } from "./order.ts";
+export { byPriority, dependencyState } from "./order.ts";
 export {
   parseQueueFile,
   type FileKind,

@@ -1,10 +1,14 @@
 import { fault, streamFault } from "./fault.ts";
 import type { Fault, GenerateProgress, GenerateUsage, ServerTiming } from "./runner.ts";
 
+/** Longest answer that is kept, thoughts included: a server that never ends must not fill the memory. */
+const ANSWER_CHARACTERS = 32 << 20;
+
 /** What one protocol's messages add up to, message by message. Times are seconds from sending. */
 export class Answer {
   readonly #text: string[] = [];
   readonly #reasoning: string[] = [];
+  #characters = 0;
   first_reasoning_s: number | null = null;
   last_reasoning_s: number | null = null;
   first_content_s: number | null = null;
@@ -43,14 +47,23 @@ export class Answer {
     return this.first_reasoning_s === null ? "prefill" : "reasoning";
   }
 
+  /** False, and the trouble noted, where the answer has grown beyond what any model writes. */
+  #grow(text: string): boolean {
+    this.#characters += text.length;
+    if (this.#characters <= ANSWER_CHARACTERS) return true;
+    this.unreadable(`an answer of more than ${ANSWER_CHARACTERS} characters`);
+    return false;
+  }
+
   say(text: string, at_s: number): void {
-    if (text === "") return; // servers open an answer with an empty piece before the first token
+    // Servers open an answer with an empty piece before the first token.
+    if (text === "" || !this.#grow(text)) return;
     this.first_content_s ??= at_s;
     this.#text.push(text);
   }
 
   think(text: string, at_s: number): void {
-    if (text === "") return;
+    if (text === "" || !this.#grow(text)) return;
     this.first_reasoning_s ??= at_s;
     this.last_reasoning_s = at_s;
     this.#reasoning.push(text);
@@ -82,6 +95,12 @@ export function fieldsOf(value: unknown): Fields {
 
 export function numberOf(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/** A count or a duration, which no server can have below zero. */
+export function amountOf(value: unknown): number | null {
+  const number = numberOf(value);
+  return number === null || number < 0 ? null : number;
 }
 
 /** A text that says something, else null. */

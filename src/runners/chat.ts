@@ -2,7 +2,7 @@ import type { JsonValue } from "../core/json.ts";
 import {
   fieldsOf,
   listOf,
-  numberOf,
+  amountOf,
   parseMessage,
   textOf,
   type Answer,
@@ -37,15 +37,15 @@ function readUsage(usage: Fields, answer: Answer): void {
   const prompt = fieldsOf(usage["prompt_tokens_details"]);
   const completion = fieldsOf(usage["completion_tokens_details"]);
   answer.usage = {
-    prompt_tokens: numberOf(usage["prompt_tokens"]),
-    completion_tokens: numberOf(usage["completion_tokens"]),
-    reasoning_tokens: numberOf(completion["reasoning_tokens"]),
-    cached_tokens: numberOf(prompt["cached_tokens"]) ?? answer.usage.cached_tokens,
+    prompt_tokens: amountOf(usage["prompt_tokens"]),
+    completion_tokens: amountOf(usage["completion_tokens"]),
+    reasoning_tokens: amountOf(completion["reasoning_tokens"]),
+    cached_tokens: amountOf(prompt["cached_tokens"]) ?? answer.usage.cached_tokens,
   };
 }
 
 function seconds(milliseconds: unknown): number | null {
-  const value = numberOf(milliseconds);
+  const value = amountOf(milliseconds);
   return value === null ? null : value / 1000;
 }
 
@@ -53,12 +53,12 @@ function seconds(milliseconds: unknown): number | null {
 function readTimings(timings: Fields, answer: Answer): void {
   answer.server_timing.prompt_s = seconds(timings["prompt_ms"]);
   answer.server_timing.decode_s = seconds(timings["predicted_ms"]);
-  answer.usage.cached_tokens ??= numberOf(timings["cache_n"]);
+  answer.usage.cached_tokens ??= amountOf(timings["cache_n"]);
 }
 
 function readProgress(progress: Fields, answer: Answer): void {
-  const total = numberOf(progress["total"]);
-  const processed = numberOf(progress["processed"]);
+  const total = amountOf(progress["total"]);
+  const processed = amountOf(progress["processed"]);
   if (total === null || processed === null || total <= 0) return;
   answer.prompt_share = Math.min(1, processed / total);
 }

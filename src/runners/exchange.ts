@@ -4,7 +4,14 @@ import type { Clock } from "../core/clock.ts";
 import { Answer, type Dialect } from "./answer.ts";
 import { connectionFault, errorBody, fault, statusFault, streamFault } from "./fault.ts";
 import { FramingError, lineFraming, sseFraming, type Framing } from "./framing.ts";
-import { describe, encodingFault, openRequest, readBody, type Endpoint } from "./http.ts";
+import {
+  describe,
+  encodingFault,
+  openRequest,
+  readBody,
+  withoutKey,
+  type Endpoint,
+} from "./http.ts";
 import { nextLimit, type LimitState } from "./limits.ts";
 import type { Fault, GenerateRequest } from "./runner.ts";
 
@@ -92,9 +99,10 @@ class Exchange {
       signal?.removeEventListener("abort", cancel);
     }
     const end_s = this.#end_s;
+    const trouble = this.#fault ?? this.#answer.trouble;
     return {
       answer: this.#answer,
-      fault: this.#fault ?? this.#answer.trouble,
+      fault: trouble === null ? null : withoutKey(trouble, this.#options.endpoint),
       clean_end: this.#cleanEnd,
       started_at_ms: this.#started_at_ms,
       ended_at_ms: this.#started_at_ms + end_s * 1000,

@@ -34,7 +34,8 @@ export function fault(
   message: string,
   more: { http_status?: number; retryable?: boolean } = {},
 ): Fault {
-  const line = message.replaceAll(/\s+/g, " ").trim();
+  // Control characters, too: what a server says is shown in terminals.
+  const line = message.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
   return {
     class: faultClass,
     message:

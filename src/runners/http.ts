@@ -50,6 +50,15 @@ export function openRequest(endpoint: Endpoint, options: OpenRequest): ClientReq
   return request;
 }
 
+/** A shorter key keeps nobody out, and its letters stand in every message. */
+const SECRET_CHARACTERS = 6;
+
+/** Some services repeat the key that they refuse, and what a fault says is written into bundles. */
+export function withoutKey(trouble: Fault, { api_key }: Endpoint): Fault {
+  if (api_key === null || api_key.length < SECRET_CHARACTERS) return trouble;
+  return { ...trouble, message: trouble.message.replaceAll(api_key, "***") };
+}
+
 /** Host and path for messages, never with user names or keys in it. */
 export function describe(endpoint: Endpoint, path: string): string {
   const url = joinUrl(endpoint.url, path);
@@ -159,7 +168,8 @@ export async function callJson(
   void watch();
   try {
     const answer = await readAnswer(request, where);
-    return trouble === undefined ? answer : stopped(trouble);
+    if (trouble !== undefined) return stopped(trouble);
+    return answer.ok ? answer : { ...answer, fault: withoutKey(answer.fault, endpoint) };
   } finally {
     over.abort();
     call.signal?.removeEventListener("abort", cancel);

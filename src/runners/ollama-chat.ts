@@ -1,7 +1,7 @@
 import type { JsonValue } from "../core/json.ts";
 import {
   fieldsOf,
-  numberOf,
+  amountOf,
   parseMessage,
   textOf,
   type Answer,
@@ -52,14 +52,14 @@ export function ollamaBody(request: GenerateRequest, keep_alive: string): Record
 
 /** All of Ollama's durations are nanoseconds. */
 function seconds(nanoseconds: unknown): number | null {
-  const value = numberOf(nanoseconds);
+  const value = amountOf(nanoseconds);
   return value === null ? null : value / 1e9;
 }
 
 function readFinal(piece: Fields, answer: Answer): void {
   answer.finish_reason = textOf(piece["done_reason"]);
-  answer.usage.prompt_tokens = numberOf(piece["prompt_eval_count"]);
-  answer.usage.completion_tokens = numberOf(piece["eval_count"]);
+  answer.usage.prompt_tokens = amountOf(piece["prompt_eval_count"]);
+  answer.usage.completion_tokens = amountOf(piece["eval_count"]);
   const [load_s, prompt_s, decode_s, total_s] = [
     seconds(piece["load_duration"]),
     seconds(piece["prompt_eval_duration"]),

@@ -23,9 +23,10 @@ function fewestTokens(messages: readonly ChatMessage[]): number {
  */
 function truncationFault(answer: Answer, messages: readonly ChatMessage[]): Fault | null {
   if (answer.truncated) return fault("prompt_truncated", "the server says that it cut the prompt");
-  const told = answer.usage.prompt_tokens;
+  // No prompt has no tokens: a server that writes 0 does not count.
+  const told = answer.usage.prompt_tokens ?? 0;
   const fewest = fewestTokens(messages);
-  if (told === null || told >= fewest) return null;
+  if (told === 0 || told >= fewest) return null;
   return fault(
     "prompt_truncated",
     `the server read ${told} tokens of a prompt that has ${fewest} words: it cut the prompt`,

@@ -40,6 +40,8 @@ class EntryRun {
   #failure: EntryEnd["failure"] = null;
   /** What `steps.json` holds already. */
   #written = "";
+  /** The bundle can no longer be written: somebody moved it away or took the right to. */
+  #lost = false;
 
   constructor(context: EntryContext, entry: QueueEntry) {
     this.#context = context;
@@ -71,7 +73,8 @@ class EntryRun {
   /** Writes what is known to the bundle, then to the summary. */
   #save(change: (row: EntrySummary) => void): void {
     const known = JSON.stringify(this.#attempts);
-    if (known !== this.#written) writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
+    if (known !== this.#written && !this.#lost)
+      writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
     this.#written = known;
     this.#context.store.update((summary) => {
       const row = this.#row(summary);
@@ -312,30 +315,40 @@ class EntryRun {
     if (this.#entry.judge_config !== null && whole("judge")) row.judge_status = "ok";
   }
 
-  async run(): Promise<EntryEnd> {
-    ensureDir(this.#bundle_dir);
+  /** An error that ended the entry: its status, and what is said of it. */
+  #broken(error: unknown): StepStatus {
+    const ours = error instanceof TouchstonedError;
+    if (ours && error.code === "cannot_write") throw error;
+    // What was not foreseen costs this entry and not the night.
+    this.#lost ||= !ours;
+    if (!ours) this.#context.log.error({ entry: this.#entry.index, error }, "entry broke");
+    const status = this.#soft.aborted ? "interrupted" : "failed";
+    const incurable = ours && isIncurable(error.exitCode);
+    this.#failure = { step: null, message: errorMessage(error), incurable };
     this.#save((row) => {
-      [row.error, row.advice, row.warnings] = [null, null, []];
-      this.#recognise(row);
-      if (row.eval_status !== "ok") [row.load_status, row.eval_status] = ["pending", "pending"];
-      const judged = row.eval_status === "ok" && row.judge_status === "ok";
-      if (this.#entry.judge_config === null) row.judge_status = "skipped";
-      else if (!judged) row.judge_status = "pending";
+      row.error = errorMessage(error);
+      row.advice = ours ? (error.hint ?? null) : "See run.log.";
+      if (row.eval_status !== "ok") row.eval_status = status;
+      else if (this.#entry.judge_config !== null) row.judge_status = status;
     });
+    return status;
+  }
+
+  async run(): Promise<EntryEnd> {
     let status: StepStatus;
     try {
+      ensureDir(this.#bundle_dir);
+      this.#save((row) => {
+        [row.error, row.advice, row.warnings] = [null, null, []];
+        this.#recognise(row);
+        if (row.eval_status !== "ok") [row.load_status, row.eval_status] = ["pending", "pending"];
+        const judged = row.eval_status === "ok" && row.judge_status === "ok";
+        if (this.#entry.judge_config === null) row.judge_status = "skipped";
+        else if (!judged) row.judge_status = "pending";
+      });
       status = await this.#work();
     } catch (error) {
-      if (!(error instanceof TouchstonedError) || error.code === "cannot_write") throw error;
-      status = this.#soft.aborted ? "interrupted" : "failed";
-      const incurable = isIncurable(error.exitCode);
-      this.#failure = { step: null, message: errorMessage(error), incurable };
-      this.#save((row) => {
-        row.error = errorMessage(error);
-        row.advice = error.hint ?? null;
-        if (row.eval_status !== "ok") row.eval_status = status;
-        else if (this.#entry.judge_config !== null) row.judge_status = status;
-      });
+      status = this.#broken(error);
     }
     this.#attempt.interrupted ||= status === "interrupted";
     this.#save((row) => {

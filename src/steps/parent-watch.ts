@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { Clock } from "../core/clock.ts";
-import { processIdentity, TREE_VARIABLE, treeMembers } from "../core/process-table.ts";
+import { TREE_VARIABLE, treeMembers } from "../core/process-table.ts";
 import { stepSecretsSchema } from "./step-job.ts";
 
 /** How long an orderly end may take once the parent is gone. */
@@ -25,8 +25,8 @@ function kill(pid: number): void {
 /** Ends this process and everything it started, at once. Nobody is left to tell. */
 function endOwnTree(): void {
   const token = process.env[TREE_VARIABLE]?.split(" ").at(-1);
-  const root = { pid: process.pid, start_token: processIdentity(process.pid)?.start_token };
-  const members = token === undefined ? [] : treeMembers(root, token);
+  const members =
+    token === undefined ? [] : treeMembers({ pid: process.pid, start_token: undefined }, token);
   for (const pid of members) kill(pid);
   kill(process.pid);
 }

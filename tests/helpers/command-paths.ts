@@ -18,7 +18,7 @@ async function helpOf(path: readonly string[]): Promise<string> {
     env: {},
     cwd: "/",
     signal: new AbortController().signal,
-    takeSignals: () => {},
+    takeSignals: () => undefined,
   };
   await runProgram([...path, "--help"], context);
   return lines.join("\n");

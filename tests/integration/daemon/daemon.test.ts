@@ -54,8 +54,9 @@ test("a second daemon is refused and told who runs; an untrusted station has non
 });
 
 test("hold, release, cancel, retry, drain: each is seen by a daemon that runs", async () => {
+  let broken = true;
   const station = await DaemonStation.make({
-    chat: (_request, count) => (count === 1 ? { status: 500, body: { error: "no" } } : undefined),
+    chat: () => (broken ? { status: 500, body: { error: "no" } } : undefined),
   });
   const daemon = await station.daemon();
   const held = await station.night.run("queue", "hold");
@@ -67,11 +68,16 @@ test("hold, release, cancel, retry, drain: each is seen by a daemon that runs", 
   const cancelled = await station.night.run("queue", "cancel", second?.id.slice(-6) ?? "");
   expect(cancelled.exit_code).toBe(0);
   await station.night.run("queue", "release");
-  await waitFor("a failure", async () => (await station.jobs())[0]?.state === "FAILED");
+  await waitFor("a failure", async () =>
+    (await station.jobs()).some(({ id, state }) => id === first?.id && state === "FAILED"),
+  );
   const status = await station.status();
   expect(status.why_idle).toContain("1 job not due until");
+  broken = false;
   const retried = await station.json<{ job: { attempt_count: number } }>(
-    ...["queue", "retry", first?.id ?? ""],
+    "queue",
+    "retry",
+    first?.id ?? "",
   );
   expect(retried.job.attempt_count).toBe(0);
   await station.waitPlaced("failed");

@@ -35,6 +35,20 @@ describe("terminal", () => {
   });
 });
 
+describe("names from outside", () => {
+  it("cannot move the cursor, rename the window or take back a line", () => {
+    const { streams, read } = fakeStreams(true);
+    const screen = terminal(streams);
+    screen.err("a\u001B[2Kb\u001B]0;t\u0007c\rd\u009B1A e\u0000");
+    screen.out("\u001B[31mred\u001B[39m\tand\nmore");
+    screen.status("\u001B[9A");
+    const { out, err } = read();
+    const mark = "\uFFFD";
+    expect(err).toBe(`a${mark}[2Kb${mark}]0;t${mark}c${mark}d${mark}1A e${mark}\n${mark}[9A`);
+    expect(out).toBe("\u001B[31mred\u001B[39m\tand\nmore\n");
+  });
+});
+
 describe("bar", () => {
   it.each([
     [0, "[----] 	  0 %"],

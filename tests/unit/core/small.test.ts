@@ -92,6 +92,7 @@ describe("errors", () => {
 describe("markdown", () => {
   it("keeps a hostile name inside its cell", () => {
     expect(markdownCell("a|b\n# c <script> `x`")).toBe("a\\|b # c &lt;script> \\`x\\`");
+    expect(markdownCell("a\u001B[2Jb\u0000c")).toBe("a \\[2Jb c");
     expect(markdownCell(null)).toBe("");
     expect(table(["model"], [["m|1"], [3], [undefined]]).split("\n")).toHaveLength(5);
   });

@@ -148,58 +148,75 @@ const answers = fc.record({
   passed_ms: fc.integer({ min: 0, max: 200_000 }),
 });
 
+/** What is wrong with an effect in this state; null where nothing is. */
+function faultOf(state: State, effect: Effect, locked: boolean): string | null {
+  const free = state.running === null;
+  switch (effect.kind) {
+    case "end":
+      return free && state.stop !== "none" ? null : "ended without being asked, or with a job";
+    case "take_lock":
+      return free ? null : "took the lock beside a job";
+    case "claim":
+      return free && locked ? null : "claimed without the lock, or beside a job";
+    case "wait":
+      return effect.for_ms >= 0 && effect.for_ms <= RESCAN_MS ? null : `waits ${effect.for_ms} ms`;
+    case "look":
+    case "tidy":
+    case "check":
+      break;
+  }
+  return null;
+}
+
+type Answer = typeof answers extends fc.Arbitrary<infer T> ? T : never;
+
+/** What the world says to an effect. */
+function answer(effect: Effect, round: Answer): Event {
+  switch (effect.kind) {
+    case "look":
+      return { kind: "looked", look_at_ms: round.look };
+    case "tidy":
+      return { kind: "tidied" };
+    case "check":
+      return { kind: "checked", due_at_ms: round.due, disk_low: round.disk ? "low" : null };
+    case "take_lock":
+      return round.lock ? { kind: "locked" } : { kind: "lock_refused", holder: "x" };
+    case "claim":
+      return { kind: "claimed", found: round.found };
+    case "wait":
+    case "end":
+      break;
+  }
+  return { kind: "woke" };
+}
+
 test("whatever happens: one job at a time, lock before claim, waits within bounds, a stop ends", () => {
-  fc.assert(
+  const runs = fc.check(
     fc.property(fc.array(answers, { minLength: 1, maxLength: 60 }), (rounds) => {
       let state: State = START;
-      const now = { ...NOW };
       let event: Event = { kind: "started" };
-      let locked = false;
+      const now = { ...NOW };
       for (const round of rounds) {
-        if (round.beside === "stop") state = step(state, { kind: "stop" }, now).state;
-        if (round.beside === "job_ended" && state.running !== null) {
-          state = step(state, { kind: "job_ended" }, now).state;
-        }
+        const beside = (happened: Event) => (state = step(state, happened, now).state);
+        if (round.beside === "stop") beside({ kind: "stop" });
+        if (round.beside === "job_ended" && state.running !== null) beside({ kind: "job_ended" });
         const next = step(state, event, now);
         state = next.state;
         const { effect } = next;
-        if (effect === null) throw new Error("no effect in a round");
-        switch (effect.kind) {
-          case "end":
-            expect(state.stop).not.toBe("none");
-            expect(state.running).toBeNull();
-            return;
-          case "look":
-            event = { kind: "looked", look_at_ms: round.look };
-            break;
-          case "tidy":
-            event = { kind: "tidied" };
-            break;
-          case "check":
-            event = { kind: "checked", due_at_ms: round.due, disk_low: round.disk ? "low" : null };
-            break;
-          case "take_lock":
-            expect(state.running).toBeNull();
-            locked = round.lock;
-            event = locked ? { kind: "locked" } : { kind: "lock_refused", holder: "x" };
-            break;
-          case "claim":
-            expect(locked).toBe(true);
-            expect(state.running).toBeNull();
-            if (round.found) state = step(state, { kind: "began", job_id: "J" }, now).state;
-            event = { kind: "claimed", found: round.found };
-            locked = false;
-            break;
-          case "wait":
-            expect(effect.for_ms).toBeGreaterThanOrEqual(0);
-            expect(effect.for_ms).toBeLessThanOrEqual(RESCAN_MS);
-            now.wall_ms += round.passed_ms;
-            now.monotonic_ms += Math.min(round.passed_ms, effect.for_ms);
-            event = { kind: "woke" };
-            break;
+        if (effect === null) return false;
+        const fault = faultOf(state, effect, event.kind === "locked");
+        if (fault !== null) throw new Error(fault);
+        if (effect.kind === "end") return true;
+        if (effect.kind === "claim" && round.found) beside({ kind: "began", job_id: "J" });
+        if (effect.kind === "wait") {
+          now.wall_ms += round.passed_ms;
+          now.monotonic_ms += Math.min(round.passed_ms, effect.for_ms);
         }
+        event = answer(effect, round);
       }
+      return true;
     }),
     { numRuns: 500 },
   );
+  expect(fc.defaultReportMessage(runs) ?? "no fault").toBe("no fault");
 });

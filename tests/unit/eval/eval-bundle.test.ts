@@ -48,13 +48,15 @@ describe("what a bundle refuses", () => {
     other.statusNow = {
       ...runner.statusNow,
       version: "2.0",
-      models: [{ ...served, digest: "def" }],
+      models: [{ ...served, digest: "def", size_bytes: 9, quantization: "Q2", context_length: 8 }],
     };
     const refused: unknown = await run(dir, other, { resume: true }).catch(
       (error: unknown) => error,
     );
     const { message } = refused as Error;
-    for (const part of ["runner name", "runner kind", "runner version", "model digest"]) {
+    const runnerParts = ["runner name", "runner kind", "runner version"];
+    const modelParts = ["digest", "size_bytes", "quantization", "context_length"];
+    for (const part of [...runnerParts, ...modelParts.map((key) => `model ${key}`)]) {
       expect(message).toContain(`${part}: the bundle has`);
     }
   });

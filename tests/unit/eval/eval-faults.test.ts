@@ -8,6 +8,7 @@ import {
   loadStepFault,
   readResponses,
 } from "../../../src/eval/index.ts";
+import type { Fault } from "../../../src/runners/index.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 import {
   answer,
@@ -76,6 +77,48 @@ describe("failures", () => {
     expect(eventTypes(dir).slice(-2)).toEqual(["breaker", "run_failed"]);
     expect(bundleState(dir).state).toBe("started");
     expect(existsSync(join(dir, "perf.csv"))).toBe(false);
+  });
+
+  test.each([
+    ["http_error", 401],
+    ["http_error", 302],
+    ["http_error", 204],
+    ["http_error", 404],
+    ["bad_response", 200],
+    ["wrong_model", 200],
+  ] as const)(
+    "%s %i lies in the endpoint: it opens the breaker and is asked again",
+    async (kind, status) => {
+      const [dir, runner] = [tempDir(), new FakeRunner()];
+      const refusal: Fault = { ...fault(kind), retryable: false, http_status: status };
+      runner.reply = () => answer({ ok: false, fault: refusal, text: "", finish_reason: null });
+      const outcome = await run(dir, runner);
+      expect(outcome).toMatchObject({ exit_code: 69, cells_ok: 0, cells_failed: 3 });
+      expect(bundleState(dir).state).toBe("started");
+      runner.reply = () => answer();
+      expect(await run(dir, runner, { resume: true })).toMatchObject({ exit_code: 0, cells_ok: 8 });
+    },
+  );
+
+  test("a bundle without one answer is not whole, however deterministic its errors", async () => {
+    const [dir, runner] = [tempDir(), new FakeRunner()];
+    runner.reply = () => failed("context_exceeded");
+    const outcome = await run(dir, runner);
+    expect(outcome).toMatchObject({ exit_code: 1, cells_ok: 0, cells_failed: 8 });
+    expect(outcome.error).toBe(
+      "no cell has an answer, the last one context_exceeded: said the fake",
+    );
+    expect(bundleState(dir).state).toBe("finished");
+    expect(await run(dir, runner, { resume: true })).toMatchObject({ exit_code: 1 });
+  });
+
+  test("a refusal of the very request counts as done", async () => {
+    const [dir, runner] = [tempDir(), new FakeRunner()];
+    const refusal: Fault = { ...fault("http_error"), retryable: false, http_status: 400 };
+    runner.reply = (_request, n) =>
+      n === 0 ? answer({ ok: false, fault: refusal, text: "" }) : answer();
+    expect(await run(dir, runner)).toMatchObject({ exit_code: 0, cells_ok: 7, cells_failed: 1 });
+    expect(bundleState(dir).state).toBe("whole");
   });
 
   test("answers and incurable errors close the breaker's count; 0 switches it off", async () => {

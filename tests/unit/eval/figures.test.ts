@@ -103,7 +103,21 @@ describe("metrics of one request", () => {
     expect(metrics({ timing: { e2e_s: 1.049 } }).decode_tps).toBeNull();
     expect(metrics({ timing: { e2e_s: 1.05 } }).decode_tps).toBeCloseTo(400);
     const told = { load_s: null, prompt_s: 1, decode_s: 0.5, queue_s: null };
-    expect(metrics({ timing: { e2e_s: 1.001 }, server_timing: told }).decode_tps).toBe(42);
+    expect(metrics({ timing: { e2e_s: 1.001 }, server_timing: told }).decode_tps).toBe(40);
+    // llama-server's figure for one token alone: the window opened with that token.
+    const one = metrics({
+      usage: { completion_tokens: 1 },
+      server_timing: { ...told, decode_s: 0.000_001 },
+    });
+    expect(one.decode_tps).toBeNull();
+  });
+
+  test("a count of thinking tokens that the thought itself belies is none", () => {
+    const thought = { reasoning_text: "a".repeat(30), text: "b".repeat(10) };
+    const zero = metrics({ ...thought, usage: { reasoning_tokens: 0 } });
+    expect(zero.reasoning_completion_tokens).toBe(16);
+    const most = metrics({ ...thought, usage: { reasoning_tokens: 22 } });
+    expect(most.reasoning_completion_tokens).toBe(16);
   });
 });
 

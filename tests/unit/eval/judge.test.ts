@@ -154,6 +154,15 @@ describe("replies that cannot be read", () => {
     expect(second).toMatchObject({ exit_code: 0, scored: 10, unscored: 0 });
   });
 
+  test("all of them are no judging: exit 1, and the step is not good", async () => {
+    const dir = writeBundle(tempDir());
+    const outcome = await judge(dir, new FakeJudge(() => reply("I would rather not.")));
+    expect(outcome).toMatchObject({ exit_code: 1, scored: 0, failed: 0 });
+    expect(outcome.reason).toContain("replies of the judge could be read");
+    expect(judgeStepFault(dir, 0)).toContain("not complete");
+    expect(await judge(dir, new FakeJudge())).toMatchObject({ exit_code: 0, scored: 10 });
+  });
+
   test("say that they were cut where the limit cut them", async () => {
     const dir = writeBundle(tempDir());
     const runner = new FakeJudge((request, n) =>

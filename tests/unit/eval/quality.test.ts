@@ -155,6 +155,20 @@ describe("the knock-out rule", () => {
       good,
       "not_shown",
     ],
+    [
+      "is not shown where any prompt is unscored in the scope all",
+      pack,
+      [...all.filter((v) => v.prompt_id !== "A1"), verdict("A1", null)],
+      good,
+      "not_shown",
+    ],
+    [
+      "passes where a prompt outside a curated list is unscored",
+      curated,
+      [...all.filter((v) => v.prompt_id !== "A1"), verdict("A1", null)],
+      good,
+      "passed",
+    ],
     ["is no rule where the pack has none", { ...pack, ko_rule: undefined }, all, good, "no_rule"],
   ] as const)("%s", (_, rules, verdicts, given, status) => {
     expect(safetyOf(rules, verdicts, given).status).toBe(status);

@@ -33,6 +33,17 @@ test.each(["04-new-chat-client-timeout.txt", "07-deb-chat-client-timeout.txt"])(
   },
 );
 
+test("an answer that never ends is trouble before it fills the memory", () => {
+  const answer = new Answer();
+  const long = "x".repeat(1 << 20);
+  for (let i = 0; i < 600 && answer.trouble === null; i += 1) {
+    answer.think(long, i);
+    answer.say(long, i);
+  }
+  expect(answer.trouble).toMatchObject({ class: "bad_response" });
+  expect(answer.text.length + answer.reasoning_text.length).toBeLessThanOrEqual(32 << 20);
+});
+
 const delta = (fields: object) => ({ choices: [{ delta: fields, finish_reason: null }] });
 
 test("reasoning and answer are kept and timed apart, under both names", () => {

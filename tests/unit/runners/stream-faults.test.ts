@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { GenerateResult } from "../../../src/runners/index.ts";
-import type { Reply, Step } from "../../helpers/fake-http.ts";
+import { fakeServer, type Reply, type Step } from "../../helpers/fake-http.ts";
 import { ending, fakeOpenAi, piece, sse, streamed, usagePiece } from "../../helpers/fake-openai.ts";
 import {
   fakeOllama,
@@ -152,6 +152,29 @@ describe("an OpenAI-style stream", () => {
     const result = await attach("openai", server.url).generate(request);
     expect(result.fault).toMatchObject({ class: "prompt_truncated", retryable: false });
     expect(result.fault?.message).toMatch(/499 tokens .* 500 words/);
+  });
+
+  test("that repeats the key does not bring it into a bundle", async () => {
+    const server = await fakeOpenAi({
+      chat: () => ({
+        status: 401,
+        body: { error: { message: "Incorrect key: sk-\u001B[1msecret" } },
+      }),
+    });
+    const runner = attach("openai", server.url, { api_key: "secret" });
+    const { fault } = await runner.generate(chatRequest());
+    expect(fault?.message).toBe("HTTP 401: Incorrect key: sk- [1m***");
+    const list = await fakeServer(() => ({ status: 403, body: { error: "secret is no key" } }));
+    const status = await attach("openai", list.url, { api_key: "secret" }).status();
+    expect(status.reason).toBe("HTTP 403: *** is no key");
+  });
+
+  test("whose prompt has no tokens, or less, was not counted", async () => {
+    for (const prompt_tokens of [0, -1]) {
+      const steps = [HELLO, ...ending({ prompt_tokens, completion_tokens: -5 })];
+      const result = await askOpenAi(streamed(steps));
+      expect(result).toMatchObject({ ok: true, usage: { completion_tokens: null } });
+    }
   });
 
   test("whose prompt count is not told counts as whole", async () => {

@@ -1,0 +1,174 @@
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { processIdentity } from "../../../src/core/process-table.ts";
+import { stateFiles } from "../../../src/daemon/files.ts";
+import { readStatus, statusText } from "../../../src/daemon/light.ts";
+import { writeSnapshot, type DaemonSnapshot } from "../../../src/daemon/snapshot.ts";
+import { openSqliteStore, QUEUE, type Store } from "../../../src/store/index.ts";
+import { jobsOf, ownerOf, submissionOf, T0 } from "../../helpers/store-fixtures.ts";
+import { tempDir } from "../../helpers/temp-dir.ts";
+
+const ALIVE = processIdentity(process.pid) ?? { pid: 0, start_token: "", boot_id: "" };
+
+function snapshotOf(root: string, change: Partial<DaemonSnapshot> = {}): DaemonSnapshot {
+  const time = new Date(T0).toISOString();
+  return {
+    schema_version: 1,
+    root,
+    process: ALIVE,
+    owner_id: "box",
+    started: time,
+    updated: time,
+    phase: "idle",
+    stop: "none",
+    runners: ["local"],
+    lock_path: "/lock",
+    lock_held: null,
+    disk_low: null,
+    running: null,
+    inbox: { path: join(root, "inbox"), min_age_ms: 30_000, blocked: null },
+    next_look: null,
+    warnings: [],
+    ...change,
+  };
+}
+
+/** A station with a store that `fill` fills, and a daemon that says `change` of itself. */
+async function stationOf(
+  fill: (store: Store) => Promise<unknown>,
+  change: Partial<DaemonSnapshot> | null = {},
+) {
+  const [root, state_dir] = [tempDir(), tempDir()];
+  const files = stateFiles(state_dir);
+  mkdirSync(join(root, "inbox"));
+  const { store } = await openSqliteStore({ path: files.store, now_ms: T0, role: "owner" });
+  await fill(store);
+  await store.close();
+  if (change !== null) writeSnapshot(files.snapshot, snapshotOf(root, change));
+  return { root, state_dir, status: (now_ms = T0) => readStatus({ root, state_dir, now_ms }) };
+}
+
+const oneJob = (store: Store) => store.accept(submissionOf("S"), jobsOf("S", [{}]));
+const later = new Date(T0 + 3_600_000).toISOString();
+
+describe("why nothing runs", () => {
+  test.each<[string, (store: Store) => Promise<unknown>, Partial<DaemonSnapshot> | null, string]>([
+    ["nothing is there", async () => undefined, {}, "idle, the queue is empty"],
+    ["no daemon", oneJob, null, "the daemon is not running (touchstoned daemon)"],
+    ["a daemon that died", oneJob, { process: { ...ALIVE, start_token: "x" } }, "not running"],
+    ["another boot", oneJob, { process: { ...ALIVE, boot_id: "x" } }, "not running"],
+    ["it is stopping", oneJob, { stop: "soft" }, "the daemon is stopping"],
+    ["disk low", oneJob, { disk_low: "disk low: only 3 MB left" }, "only 3 MB left"],
+    [
+      "the lock",
+      oneJob,
+      { lock_held: "held by pid 7 since T" },
+      "model lock, held by pid 7 since T",
+    ],
+    ["it is about to", oneJob, {}, "1 job about to start"],
+    [
+      "the queue is held",
+      async (store) => [await oneJob(store), await store.hold(QUEUE, T0)],
+      { lock_held: "held by x" },
+      "the queue is held since 2026-01-15T20:00:00.000Z",
+    ],
+    [
+      "a job is held",
+      async (store) => [await oneJob(store), await store.hold("S-0", T0)],
+      {},
+      "1 job held",
+    ],
+    [
+      "not due",
+      (store) => store.accept(submissionOf("S"), jobsOf("S", [{ not_before: later }])),
+      {},
+      `1 job not due until ${later}`,
+    ],
+    [
+      "no such runner",
+      (store) =>
+        store.accept(submissionOf("S"), jobsOf("S", [{ runner: "far" }, { runner: "far" }])),
+      {},
+      "2 jobs for runners that machine.yaml does not declare",
+    ],
+    [
+      "waiting for others",
+      async (store) => [
+        await store.accept(
+          submissionOf("S"),
+          jobsOf("S", [{ id: "a" }, { id: "b", after: ["a"] }]),
+        ),
+        await store.hold("S-0", T0),
+      ],
+      {},
+      "1 job held (touchstoned queue release ID); 1 job waiting for others",
+    ],
+  ])("%s", async (_what, fill, change, expected) => {
+    const { status } = await stationOf(fill, change);
+    const report = await status();
+    expect(report.why_idle).toContain(expected);
+    expect(statusText(report, T0)).toContain(expected);
+  });
+});
+
+test("what runs is shown with step, progress and a range of what is left", async () => {
+  const running = {
+    job_id: "S-0",
+    submission_id: "S",
+    index: 0,
+    model_id: "made",
+    bundle_dir: "/b",
+    since: new Date(T0 - 120_000).toISOString(),
+    step: "eval",
+    step_since: new Date(T0 - 60_000).toISOString(),
+    progress: { done: 3, failed: 1, total: 9 },
+    left_s: { low: 100, high: 200 },
+  };
+  const { status } = await stationOf(
+    async (store) => {
+      await oneJob(store);
+      await store.register(ownerOf("box"), T0);
+      const job = await store.claim("box", T0, { runners: ["local"] });
+      await store.start("S-0", job?.fence ?? 0, T0);
+    },
+    { phase: "running", running },
+  );
+  const report = await status();
+  expect(report.why_idle).toBeNull();
+  expect(report.counts).toMatchObject({ IN_PROGRESS: 1, PENDING: 0 });
+  expect(statusText(report, T0).split("\n").slice(0, 3)).toEqual([
+    "running: made (entry 1, job S-0) for 2 min",
+    "  eval for 1 min: 3 of 9 cells, 1 failed, 1 min to 3 min left",
+    "jobs: 1 in progress",
+  ]);
+});
+
+test("files in the inbox are shown with when they fall ripe; those taken up are not", async () => {
+  const { root, status } = await stationOf((store) =>
+    store.accept(submissionOf("S", { file_name: "taken.yaml" }), jobsOf("S", [{}])),
+  );
+  for (const name of ["new.yaml", "taken.yaml", ".hidden.yaml", "README.md", "old.json"]) {
+    writeFileSync(join(root, "inbox", name), "x");
+  }
+  utimesSync(join(root, "inbox", "old.json"), 1000, 1000);
+  const now_ms = Date.now();
+  const { inbox } = await status(now_ms);
+  expect(inbox.map(({ name }) => name)).toEqual(["new.yaml", "old.json"]);
+  // A copy with an old time is as new as its inode says.
+  for (const { ripe } of inbox) expect(Date.parse(ripe ?? "")).toBeGreaterThan(now_ms);
+});
+
+test("a store that cannot be read is said, and nothing is thrown", async () => {
+  const { state_dir, status } = await stationOf(oneJob);
+  writeFileSync(stateFiles(state_dir).store, "no database".repeat(1000));
+  const report = await status();
+  expect(report.store_trouble).toContain("not a readable queue store");
+  expect(report.why_idle).toBe("the store cannot be read");
+  expect(statusText(report, T0)).toContain("store: ");
+});
+
+test("with no state at all it says so", async () => {
+  const report = await readStatus({ root: tempDir(), state_dir: join(tempDir(), "x"), now_ms: T0 });
+  expect(report).toMatchObject({ counts: null, inbox: [], daemon: { running: false } });
+});
