@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect } from "vitest";
+import { expect, test } from "vitest";
 import { systemClock } from "../../../src/core/clock.ts";
 import { isAlive, processIdentity, treeMembers } from "../../../src/core/process-table.ts";
 import { checkStation, openSetting, wakeDaemon } from "../../../src/daemon/index.ts";
@@ -10,7 +10,7 @@ import { isEnded, isRunning, type Job } from "../../../src/queue/index.ts";
 import { lockStatus, openStation } from "../../../src/station/index.ts";
 import { openSqliteStore, type Store } from "../../../src/store/index.ts";
 import type { RunningCommand } from "../../helpers/command.ts";
-import { random } from "../../helpers/seeded.ts";
+import { random, testSeed } from "../../helpers/seeded.ts";
 import { waitFor } from "../../helpers/wait.ts";
 import { DaemonStation } from "./setting.ts";
 
@@ -21,7 +21,7 @@ const DEATHS_LEFT_ALONE = 2;
 
 export type Victim = "daemon" | "step" | "both";
 
-export interface KillOptions {
+interface KillOptions {
   victim: Victim;
   kills: number;
   /** At most so many in the life of one queue file. */
@@ -31,7 +31,7 @@ export interface KillOptions {
   entries: (n: number) => Record<string, unknown>[];
 }
 
-export interface KillReport {
+interface KillReport {
   files: number;
   jobs: Job[];
   /** How many kills met what: `taking up`, `load 1`, `ending`, ... */
@@ -64,7 +64,7 @@ function kill(pid: number | undefined): boolean {
 }
 
 /** Kills daemons and steps of one station while queue files run through it. */
-export class Killing {
+class Killing {
   readonly #station: DaemonStation;
   readonly #options: KillOptions;
   readonly #next: () => number;
@@ -316,7 +316,7 @@ export class Killing {
 }
 
 /** A station that takes files up at once. */
-export async function killStation(): Promise<DaemonStation> {
+async function killStation(): Promise<DaemonStation> {
   const station = await DaemonStation.make();
   const { night } = station;
   night.write("touchstoned.yaml", "schema_version: 1\ninbox:\n  min_age_seconds: 0.1\n");
@@ -324,6 +324,25 @@ export async function killStation(): Promise<DaemonStation> {
 }
 
 /** Of file `n`: no two files are the same. */
-export function twoEntries(n: number): Record<string, unknown>[] {
+function twoEntries(n: number): Record<string, unknown>[] {
   return ["a", "b"].map((half) => ({ model: { id: "fake", quant: `${half}${n}` } }));
+}
+
+const WHAT = { daemon: "the daemon", step: "the running step", both: "daemon and step" } as const;
+
+/** Declares the test of one victim. */
+export function killTest(victim: Victim, kills: number, limit_ms: number): void {
+  test(`kill -9 of ${WHAT[victim]} at ${kills} random moments`, { timeout: limit_ms }, async () => {
+    const report = await Killing.run(await killStation(), {
+      ...{ victim, kills, kills_per_file: 3 },
+      seed: testSeed(),
+      entries: twoEntries,
+    });
+    const phases = JSON.stringify(report.phases);
+    console.error(`[tests] ${report.files} queue files; killed during: ${phases}`);
+    expect(report.jobs.length).toBe(2 * report.files);
+    // The moments are spread over the whole way of a file: a test that only ever hits one phase of
+    // it would show nothing.
+    expect(Object.keys(report.phases).length).toBeGreaterThanOrEqual(victim === "daemon" ? 4 : 3);
+  });
 }
