@@ -337,6 +337,23 @@ describe("resuming", () => {
     expect(w.steps()).toEqual(["load x @a", "eval x @a"]);
   });
 
+  test.each(["eval", "judge"])(
+    "a %s that was killed right after its work is not done again",
+    async (kind) => {
+      const w = world();
+      w.write([entry("x", { judge_config: "j" })]);
+      w.plays[`${kind} x`] = ["late"];
+      const { directory, summary: first } = await w.run();
+      expect(first.entries[0]).toMatchObject({ status: "failed" });
+      w.log.length = 0;
+      const { summary, exit_code } = await w.run({ resume: directory, file: null });
+      expect(exit_code).toBe(0);
+      expect(rows(summary)).toEqual([["x", "ok", "ok", "ok"]]);
+      expect(w.log.filter((line) => line.startsWith(kind))).toEqual([]);
+      expect(w.log.filter((line) => line.startsWith("load"))).toEqual([]);
+    },
+  );
+
   test("attempts run out; a stalled one is tried twice at most", async () => {
     const w = world();
     w.write([entry("x", { max_attempts: 3 }), entry("y")]);
