@@ -75,16 +75,6 @@ export function formatPlace(file: string, position: TextPosition | null): string
   return position === null ? file : `${file}:${position.line}:${position.column}`;
 }
 
-/** The error for one finding in `file`, in the words that a person reads. */
-export function findingError(file: string, finding: Finding, code = "bad_input"): TouchstonedError {
-  const where = finding.path === "" ? "" : `${finding.path}: `;
-  return inputError(
-    `${formatPlace(file, finding.position)}: ${where}${finding.message}`,
-    finding.hint ?? undefined,
-    code,
-  );
-}
-
 /**
  * Parses YAML 1.2 or JSON. This is the only place in the program where either is read from a
  * person's file. Throws an input error (exit 64) that names file, line and column.

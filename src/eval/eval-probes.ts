@@ -6,7 +6,7 @@ export interface RunningSampler {
   stop(): Promise<{ ok: boolean; reason: string | null }>;
 }
 
-export interface SamplerOptions {
+interface SamplerOptions {
   /** `resources.jsonl` of the bundle; appended to. */
   path: string;
   invocation: string;

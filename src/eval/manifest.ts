@@ -152,7 +152,7 @@ function knownDiffer(a: string | null | undefined, b: string | null | undefined)
 }
 
 /** What differs between a bundle and the run that wants to go on with it; empty where nothing does. */
-export function manifestDifferences(old: Manifest, now: Manifest): string[] {
+function manifestDifferences(old: Manifest, now: Manifest): string[] {
   const differences: string[] = [];
   const say = (what: string, was: unknown, is: unknown): void => {
     differences.push(

@@ -36,7 +36,7 @@ const MARGIN_S = 0.5;
 const NEAREST_S = 2;
 
 /** The ticks that speak for [start, end] (epoch seconds); none where the sampler was not there. */
-export function ticksOf(ticks: readonly JoinTick[], start: number, end: number): JoinTick[] {
+function ticksOf(ticks: readonly JoinTick[], start: number, end: number): JoinTick[] {
   const inside = ticks.filter((tick) => tick.ts >= start - MARGIN_S && tick.ts <= end + MARGIN_S);
   if (inside.length > 0) return inside;
   const middle = (start + end) / 2;

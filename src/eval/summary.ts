@@ -3,7 +3,7 @@ import type { EvalResponse } from "./records.ts";
 import { knownMax, median, medianInterval, percentile, type Interval } from "./stats.ts";
 
 /** Why a row does not count in the latency figures of its model and variant. */
-export interface Exclusions {
+interface Exclusions {
   failed: number;
   cold: number;
   throttled: number;
@@ -50,7 +50,7 @@ export interface VariantSummary {
 type Reason = keyof Exclusions;
 
 /** Why a row stays out of the latency figures; null where it counts. Unknown is not bad. */
-export function exclusionReason(row: EvalResponse): Reason | null {
+function exclusionReason(row: EvalResponse): Reason | null {
   if (!row.ok) return "failed";
   if (row.is_cold_start) return "cold";
   if (row.throttled === true) return "throttled";

@@ -18,7 +18,7 @@ export interface StoredSubmission {
 }
 
 /** What intake needs of the store of jobs. Each call is one durable transaction. */
-export interface IntakeStore {
+interface IntakeStore {
   accept(
     submission: {
       id: string;

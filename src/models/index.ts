@@ -1,2 +1,2 @@
 export { checkGgufHead } from "./gguf-head.ts";
-export { writeMadeModel, type MadeModel, type MadeModelOptions } from "./made-model.ts";
+export { writeMadeModel, type MadeModelOptions } from "./made-model.ts";

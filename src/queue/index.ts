@@ -35,7 +35,6 @@ export {
   type Attempt,
   type EntryResult,
   type EntrySummary,
-  type JobNote,
   type ResetRecord,
   type SettleRecord,
   type StepRecord,

@@ -112,7 +112,6 @@ const jobNoteSchema = z.object({
   retry_after: z.string().nullable(),
   held: z.boolean(),
 });
-export type JobNote = z.output<typeof jobNoteSchema>;
 
 const entrySummarySchema = z.object({
   index: z.int(),

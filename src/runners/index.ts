@@ -1,8 +1,7 @@
 export type * from "./runner.ts";
 export { connectRunner, DEFAULT_URL, RUNNER_KINDS } from "./registry.ts";
-export type { RunnerDeps } from "./adapter.ts";
-export { startRunner, type StartDeps, type StartedRunner } from "./start.ts";
-export { openRunner, type OpenedRunner } from "./open.ts";
+export { startRunner, type StartedRunner } from "./start.ts";
+export { openRunner } from "./open.ts";
 export { modelIdOf } from "./model-id.ts";
 export { runGuard } from "./guard.ts";
 export { embeddedInstalled, EMBEDDED_VERSION, installEmbedded } from "./embedded/install.ts";

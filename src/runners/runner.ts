@@ -123,7 +123,7 @@ export interface GenerateProgress {
 }
 
 /** Seconds from the moment of sending, monotonic; null where it did not happen. */
-export interface GenerateTiming {
+interface GenerateTiming {
   /** Wall clock, milliseconds since the epoch. */
   started_at_ms: number;
   ended_at_ms: number;

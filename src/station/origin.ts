@@ -9,7 +9,7 @@ import type { MachineSettings, Policy } from "./schemas.ts";
 import { mergeSettings } from "./settings.ts";
 
 /** Where a setting's value comes from. */
-export interface Origin {
+interface Origin {
   kind: "default" | "file" | "environment" | "option" | "found";
   /** `default`, `touchstoned.yaml:3`, `TOUCHSTONED_LOCK` ... */
   text: string;

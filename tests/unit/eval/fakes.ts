@@ -189,7 +189,7 @@ categories:
       - { id: b1, prompt: Say more. }
 `;
 
-export function evalOptions(
+function evalOptions(
   bundle_dir: string,
   runner: Runner,
   changes: Partial<EvalOptions> = {},
