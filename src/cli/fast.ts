@@ -1,4 +1,3 @@
-import { writeSync } from "node:fs";
 import { systemClock } from "../core/clock.ts";
 import { TouchstonedError, type ExitCode } from "../core/errors.ts";
 import { shown } from "./render.ts";
@@ -8,7 +7,10 @@ import { shown } from "./render.ts";
  * the answer. Undefined for everything that is not exactly such a call; the library sees to it then,
  * to mistakes as well.
  */
-export async function runFast(argv: readonly string[]): Promise<ExitCode | undefined> {
+export async function runFast(
+  argv: readonly string[],
+  write: (stream: 1 | 2, line: string) => void,
+): Promise<ExitCode | undefined> {
   if (argv[0] !== "status") return undefined;
   const options: { station?: string; json?: boolean } = {};
   for (let at = 1; at < argv.length; at += 1) {
@@ -24,15 +26,12 @@ export async function runFast(argv: readonly string[]): Promise<ExitCode | undef
       env: process.env,
       cwd: process.cwd(),
       clock: systemClock,
-      // Setting up process.stdout would cost a good part of what the answer does.
-      terminal: {
-        out: (text) => void writeSync(1, `${options.json === true ? text : shown(text)}\n`),
-      },
+      terminal: { out: (text) => write(1, options.json === true ? text : shown(text)) },
     });
   } catch (error) {
     if (!(error instanceof TouchstonedError)) throw error;
-    writeSync(2, `error: ${shown(error.message)}\n`);
-    if (error.hint !== undefined) writeSync(2, `hint: ${shown(error.hint)}\n`);
+    write(2, `error: ${shown(error.message)}`);
+    if (error.hint !== undefined) write(2, `hint: ${shown(error.hint)}`);
     return error.exitCode;
   }
 }

@@ -1,4 +1,4 @@
-import { usageError } from "../core/errors.ts";
+import { configError, usageError } from "../core/errors.ts";
 import { openStation, type Station } from "../station/index.ts";
 import { realLoaders, realRooms } from "../steps/index.ts";
 import type { CommandContext } from "./context.ts";
@@ -33,10 +33,16 @@ export async function queueSetting(options: QueueOptions, context: CommandContex
     );
   }
   if (!station.trusted) {
-    terminal.err(`warning: this station is not trusted: ${station.trust_reason ?? ""}`);
+    // A repository that was pulled must not choose what this machine does all night.
+    throw configError(
+      `${station.root}: this station is not trusted: ${station.trust_reason ?? ""}`,
+      `If it is yours: touchstoned init ${station.root}`,
+      "station_untrusted",
+    );
   }
   return {
     lock_wait_s,
+    station_root: station.root,
     runs_dir,
     context: {
       policy_defaults: settings.defaults,

@@ -1,5 +1,12 @@
+import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../core/clock.ts";
-import { EXIT, TouchstonedError, type ExitCode } from "../core/errors.ts";
+import {
+  EXIT,
+  TouchstonedError,
+  errorMessage,
+  systemErrorCode,
+  type ExitCode,
+} from "../core/errors.ts";
 import type { CommandContext } from "./context.ts";
 import { runProgram } from "./program.ts";
 import { terminal } from "./render.ts";
@@ -23,7 +30,34 @@ function stopSignal(say: (text: string) => void): AbortSignal {
   return controller.signal;
 }
 
+/**
+ * A night does not end because nobody reads what it says: a closed pipe behind stdout or stderr, or
+ * a full disk under a log, would otherwise end the process at its next line. What matters is in
+ * files.
+ */
+function outliveReaders(): { lostAnswer: boolean } {
+  const state = { lostAnswer: false };
+  process.stdout.on("error", () => (state.lostAnswer = true));
+  process.stderr.on("error", () => undefined);
+  return state;
+}
+
+/** Trouble with the system in words, without a stack: no right to write, a file in the way. */
+function systemTrouble(error: unknown): string | undefined {
+  const code = systemErrorCode(error);
+  return code !== undefined && /^E[A-Z0-9]+$/.test(code) ? errorMessage(error) : undefined;
+}
+
 export async function start(argv: readonly string[]): Promise<ExitCode> {
+  const output = outliveReaders();
+  const exitCode = await runToExit(argv);
+  // A failed write is told one turn later.
+  await setImmediate();
+  // What a script asked for and never got is no success.
+  return output.lostAnswer && exitCode === EXIT.done ? EXIT.failed : exitCode;
+}
+
+async function runToExit(argv: readonly string[]): Promise<ExitCode> {
   const screen = terminal();
   const context: CommandContext = {
     terminal: screen,
@@ -42,6 +76,11 @@ export async function start(argv: readonly string[]): Promise<ExitCode> {
       screen.err(`${screen.style("red", "error:")} ${error.message}`);
       if (error.hint !== undefined) screen.err(`${screen.style("dim", "hint:")} ${error.hint}`);
       return error.exitCode;
+    }
+    const trouble = systemTrouble(error);
+    if (trouble !== undefined) {
+      screen.err(`${screen.style("red", "error:")} ${trouble}`);
+      return EXIT.failed;
     }
     // Not foreseen: the stack is what a bug report needs.
     screen.err(error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -10,6 +10,7 @@ import {
   readSync,
   fstatSync,
   renameSync,
+  statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
@@ -17,9 +18,25 @@ import { basename, dirname, join } from "node:path";
 import { systemErrorCode } from "./errors.ts";
 import { jsonLine, parseJsonLenient } from "./json.ts";
 
-/** Makes a directory and its parents; those that are new get `mode`. */
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/**
+ * Makes a directory and its parents; those that are new get `mode`. Level by level and not by
+ * Node's own `recursive`, which never returns where the system says ENOENT for a parent that is
+ * there (below /proc).
+ */
 export function ensureDir(path: string, mode = 0o755): void {
-  mkdirSync(path, { recursive: true, mode });
+  if (isDirectory(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) ensureDir(parent, mode);
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    // Another process may have made it between the look and the call.
+    if (!isDirectory(path)) throw error;
+  }
 }
 
 function writeAll(fd: number, data: string | Uint8Array): void {

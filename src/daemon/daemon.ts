@@ -1,7 +1,8 @@
-import { mkdirSync, watch } from "node:fs";
+import { watch } from "node:fs";
 import { uptime } from "node:os";
 import type { Clock } from "../core/clock.ts";
 import { errorMessage } from "../core/errors.ts";
+import { ensureDir } from "../core/files.ts";
 import { fileLog, type Log } from "../core/log.ts";
 import { Inbox, watchInbox } from "../intake/index.ts";
 import { keepAwake } from "../probes/index.ts";
@@ -99,7 +100,7 @@ async function watchHints(setting: Setting, loop: Loop, report: Report, close: U
   });
   close.add(() => watcher.close());
   try {
-    mkdirSync(files.wake_dir, { recursive: true, mode: 0o700 });
+    ensureDir(files.wake_dir, 0o700);
     const wakes = watch(files.wake_dir, () => loop.wake("queue"));
     wakes.on("error", () => wakes.close());
     close.add(() => wakes.close());

@@ -9,10 +9,9 @@ import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snap
 const PROGRESS_MS = 5000;
 const MOST_WARNINGS = 10;
 
-export type Standing = Pick<
-  DaemonSnapshot,
-  "root" | "process" | "owner_id" | "runners" | "lock_path"
-> & { inbox: Omit<DaemonSnapshot["inbox"], "blocked"> };
+type Standing = Pick<DaemonSnapshot, "root" | "process" | "owner_id" | "runners" | "lock_path"> & {
+  inbox: Omit<DaemonSnapshot["inbox"], "blocked">;
+};
 
 export interface ReportOptions {
   path: string;

@@ -8,7 +8,7 @@ import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
-export interface InboxFile {
+interface InboxFile {
   name: string;
   /** When it may be taken up at the earliest, RFC 3339; null: no daemon looks. */
   ripe: string | null;

@@ -73,12 +73,15 @@ export function roundHalfEven(value: number): number {
   return floor % 2 === 0 ? floor : floor + 1;
 }
 
-/** A score from 1 to 5 from what a judge wrote; null for what is not a finite number. */
+/** A score from 1 to 5 from what a judge wrote; null for what is not a number inside the scale. */
 export function parseScore(value: unknown): number | null {
   const isNumeral = typeof value === "string" && /^\s*[+-]?\d+(?:\.\d+)?\s*$/.test(value);
   const number = isNumeral ? Number(value) : value;
   if (typeof number !== "number" || !Number.isFinite(number)) return null;
-  return Math.min(5, Math.max(1, roundHalfEven(number)));
+  // touchstone pulled such a score to the nearer end: a judge that marks from 0 to 10 then finds
+  // everything excellent. It is unreadable instead, and the judge is asked once more.
+  const rounded = roundHalfEven(number);
+  return rounded >= 1 && rounded <= 5 ? rounded : null;
 }
 
 const YES = new Set<unknown>([true, 1, "true", "yes", "1"]);

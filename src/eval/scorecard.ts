@@ -168,6 +168,9 @@ function failedChecks(view: JudgedView): string {
   return rows.length === 0 ? "" : table(["Prompt", "Variant", "Check", "Outcome", "Why"], rows);
 }
 
+/** Above this share of cached prompt tokens the reader is told: a shared system prompt stays below. */
+const CACHED_SHARE_TOLD = 0.25;
+
 function notes(view: JudgedView): string[] {
   const { judge, section, groups, manifest } = view;
   const lines: string[] = [];
@@ -182,6 +185,11 @@ function notes(view: JudgedView): string[] {
       lines.push(`${variant}: the machine throttled during some answers.`);
     if (perf.throttled === null)
       lines.push(`${variant}: whether the machine throttled is not known.`);
+    if (perf.cached_share !== null && perf.cached_share > CACHED_SHARE_TOLD) {
+      lines.push(
+        `${variant}: ${Math.round(perf.cached_share * 100)} % of the prompt tokens came out of the runner's cache, so the times to the first token say little about prefill; the config's cold_cache: true avoids that.`,
+      );
+    }
     if (perf.battery === true) lines.push(`${variant}: some answers were made on battery.`);
     if (perf.reasoning_only > 0) {
       lines.push(

@@ -4,18 +4,13 @@
  */
 export {
   dueAtMs,
-  fenceFault,
   isClaimable,
   isEnded,
-  isRunning,
-  isWaiting,
   JOB_STATES,
   transition,
   type Job,
   type JobEvent,
-  type JobFailure,
   type JobState,
   type Refusal,
 } from "./job.ts";
-export { AGEING_S_PER_POINT, rankOf } from "./rank.ts";
-export { MAX_TIMEOUTS } from "./retry.ts";
+export { rankOf } from "./rank.ts";

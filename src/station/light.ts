@@ -2,4 +2,4 @@
  * The part of this room that loads neither a schema library nor YAML, for commands that are asked
  * many times a minute.
  */
-export { locateState, type FindOptions } from "./locate.ts";
+export { locateState } from "./locate.ts";

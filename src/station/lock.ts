@@ -110,7 +110,7 @@ async function busy(path: string): Promise<TouchstonedError> {
     code: "lock_busy",
     exitCode: EXIT.busy,
     message: `the model lock ${path} is ${held ? text : "busy: its holder has just let go"}`,
-    hint: "Try later, or wait for it (--wait SECONDS). `touchstoned lock status` says who holds it.",
+    hint: "Try later, or wait for it (--lock-wait SECONDS; `lock run`: --wait SECONDS). `touchstoned lock status` says who holds it.",
   });
 }
 

@@ -62,6 +62,11 @@ const baseUrl = z.string().superRefine((text, issue) => {
   }
 });
 
+/** What `start` gives a server itself; a second value would make us wait at the wrong door. */
+const OUR_ARGUMENTS = new Set(
+  "--host --port -m --model -a --alias -np --parallel -c --ctx-size".split(" "),
+);
+
 const startSchema = z.strictObject({
   binary: z
     .string()
@@ -72,7 +77,18 @@ const startSchema = z.strictObject({
     .default("llama-server")
     .describe("Program to start; the embedded runner brings its own"),
   model_file: absolutePath.describe("GGUF file"),
-  args: z.array(z.string()).default([]).describe("Further arguments"),
+  args: z
+    .array(z.string())
+    .default([])
+    .superRefine((args, issue) => {
+      for (const [index, argument] of args.entries()) {
+        const name = argument.split("=", 1)[0] ?? "";
+        if (!OUR_ARGUMENTS.has(name)) continue;
+        const message = `${name} is set by touchstoned (its own port; model_file, slots and context_length have keys of their own)`;
+        issue.addIssue({ code: "custom", message, path: [index] });
+      }
+    })
+    .describe("Further arguments"),
   context_length: z.int().positive().default(4096).describe("Tokens of context for each slot"),
   slots: z.int().positive().default(1),
 });

@@ -114,8 +114,10 @@ export function entryResult(bundle_dir: string): EntryResult {
     cells.set(key, cell);
   }
   const good = [...cells.values()].filter((cell) => cell["ok"] === true);
+  // As the scorecard does it: the first answer pays for cold caches and stands apart.
+  const warm = good.filter((cell) => cell["is_cold_start"] !== true);
   const middleOf = (key: string): number | null =>
-    median(good.flatMap((cell) => numberAt(cell, key) ?? []));
+    median(warm.flatMap((cell) => numberAt(cell, key) ?? []));
   const load = readLoad(bundle_dir);
   const start = readJsonLines(join(bundle_dir, "events.jsonl")).findLast(
     (event) =>

@@ -1,5 +1,4 @@
 export { checkQueue } from "./check.ts";
-export { countAttempts, entryResult, readAttempts } from "./bundle-state.ts";
 export { runEntry } from "./entry.ts";
 export type { EntryEnd, StartedStep } from "./entry-context.ts";
 export { forecast, type StepProgress } from "./event-tail.ts";
@@ -17,7 +16,6 @@ export {
   readRecord,
   reopenSubmission,
   type SubmissionDir,
-  type SubmissionPlan,
   type SubmissionRecord,
 } from "./submission-dir.ts";
 export { newSummary, restoreSummary } from "./summary-make.ts";

@@ -28,8 +28,8 @@ const STATUS_LIMIT_S = 10;
 
 /**
  * The runners of one run. One that is declared with `start` is started at its first use and shared
- * by the entries that use it; at most one such runner lives at a time, since two models rarely fit.
- * One that died or hangs is started anew for the next entry, which says so.
+ * by the steps that use it until `stop`; at most one such runner lives at a time, since two models
+ * rarely fit. One that died or hangs is started anew for the next step, which says so.
  */
 export class RunnerPool {
   readonly #rooms: Rooms;

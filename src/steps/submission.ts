@@ -1,4 +1,4 @@
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { isoTime } from "../core/clock.ts";
 import { EXIT, errorMessage, type ExitCode } from "../core/errors.ts";
 import { fileLog, type Log } from "../core/log.ts";
@@ -27,6 +27,8 @@ export interface SubmissionOptions {
   /** Directory of an earlier submission. */
   resume: string | null;
   lock_wait_s: number;
+  /** Absolute; the command that goes on names it. */
+  station_root: string;
   runs_dir: string;
   context: Omit<QueueContext, "look">;
   rooms: Rooms;
@@ -148,13 +150,17 @@ class Invocation {
     return ready.length === 0 ? null : { wait_until_ms: Math.min(...ready.map(dueOf)) };
   }
 
+  /** Each entry gets a runner of ours anew: one that has served before answers out of its caches. */
+  async #stopRunner(): Promise<void> {
+    const fault = await this.#pool.stop();
+    if (fault === null) return;
+    this.#log.warn(fault);
+    this.#options.emit({ type: "warning", text: fault });
+  }
+
   /** Stops the runner of ours and gives the lock back, in this order. */
   async #letGo(): Promise<void> {
-    const fault = await this.#pool.stop();
-    if (fault !== null) {
-      this.#log.warn(fault);
-      this.#options.emit({ type: "warning", text: fault });
-    }
+    await this.#stopRunner();
     this.#lock?.release();
     this.#lock = null;
   }
@@ -225,6 +231,7 @@ class Invocation {
           next.entry,
         );
         this.#open.delete(next.entry.index);
+        await this.#stopRunner();
       } else {
         await this.#waitUntil(next.wait_until_ms);
       }
@@ -234,11 +241,11 @@ class Invocation {
 
   #resumeCommand(): string {
     const { directory } = this.#submission;
-    const near = relative(process.cwd(), directory);
-    const path = near.startsWith("..") ? directory : near;
-    // People paste it into a shell.
-    const quoted = /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
-    return `touchstoned queue run --resume ${quoted}`;
+    // People paste it into a shell, in whatever directory they are by then.
+    const quoted = (path: string): string =>
+      /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+    const { station_root } = this.#options;
+    return `touchstoned queue run --station ${quoted(station_root)} --resume ${quoted(directory)}`;
   }
 
   async run(): Promise<SubmissionOutcome> {

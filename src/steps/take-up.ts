@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { errorMessage, inputError, systemErrorCode, TouchstonedError } from "../core/errors.ts";
 import { slug } from "../core/text.ts";
@@ -45,8 +45,13 @@ const WHAT: Record<FileKind, string> = {
 /** The bytes of a queue file. Throws an input error where there are none to be had. */
 export function readQueueFile(path: string): Buffer {
   try {
+    // A named pipe would be waited for, for ever.
+    if (!statSync(path).isFile()) {
+      throw inputError(`${path}: is not a regular file`, "Give a queue file.", "not_a_file");
+    }
     return readFileSync(path);
   } catch (error) {
+    if (error instanceof TouchstonedError) throw error;
     const code = systemErrorCode(error) ?? "unknown error";
     const message = code === "ENOENT" ? "no such queue file" : `cannot be read (${code})`;
     throw inputError(`${path}: ${message}`, "Check the path.", "no_such_file");

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -23,6 +23,9 @@ export interface CommandSetting {
   env?: Record<string, string | undefined>;
   /** Extra descriptors for the child, from number 3 on. */
   descriptors?: number[];
+  /** Where the child writes instead of to us. */
+  stdout?: number;
+  stderr?: number;
 }
 
 /** Starts the real `touchstoned` from its sources. */
@@ -33,12 +36,19 @@ export function startCommand(
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: setting.cwd,
     env: { ...process.env, ...setting.env },
-    stdio: ["pipe", "pipe", "pipe", ...(setting.descriptors ?? [])],
+    stdio: [
+      "pipe",
+      setting.stdout ?? "pipe",
+      setting.stderr ?? "pipe",
+      ...(setting.descriptors ?? []),
+    ],
   }) as ChildProcessWithoutNullStreams;
   let stdout = "";
   let stderr = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  // Absent where the output goes elsewhere.
+  const { stdout: out, stderr: err } = child as Pick<ChildProcess, "stdout" | "stderr">;
+  out?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  err?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   const finished = new Promise<CommandRun>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (exit_code, signal) => resolve({ exit_code, signal, stdout, stderr }));

@@ -56,7 +56,7 @@ test("a second daemon is refused and told who runs; an untrusted station has non
 test("hold, release, cancel, retry, drain: each is seen by a daemon that runs", async () => {
   let broken = true;
   const station = await DaemonStation.make({
-    chat: () => (broken ? { status: 400, body: { error: "no" } } : undefined),
+    chat: () => (broken ? { status: 500, body: { error: "no" } } : undefined),
   });
   const daemon = await station.daemon();
   const held = await station.night.run("queue", "hold");
@@ -68,7 +68,9 @@ test("hold, release, cancel, retry, drain: each is seen by a daemon that runs", 
   const cancelled = await station.night.run("queue", "cancel", second?.id.slice(-6) ?? "");
   expect(cancelled.exit_code).toBe(0);
   await station.night.run("queue", "release");
-  await waitFor("a failure", async () => (await station.jobs())[0]?.state === "FAILED");
+  await waitFor("a failure", async () =>
+    (await station.jobs()).some(({ id, state }) => id === first?.id && state === "FAILED"),
+  );
   const status = await station.status();
   expect(status.why_idle).toContain("1 job not due until");
   broken = false;

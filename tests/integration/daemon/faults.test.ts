@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { SHELL_LOCK } from "../../helpers/lock.ts";
 import { waitFor as waitUntil } from "../../helpers/wait.ts";
 import { ownRunner, processesWith } from "../steps/setting.ts";
 import { DaemonStation, LIMIT_MS, TEST_MS } from "./setting.ts";
@@ -38,7 +39,8 @@ async function inEval(station: DaemonStation): Promise<number> {
 test("a shell that holds the lock is waited for and named; nothing is claimed meanwhile", async () => {
   const station = await DaemonStation.make();
   const lock = station.night.env["TOUCHSTONED_LOCK"] ?? "";
-  const shell = spawn("flock", ["-x", lock, "sh", "-c", "echo held; exec sleep 1000"]);
+  const [file = "", ...args] = SHELL_LOCK;
+  const shell = spawn(file, [...args, lock, "sh", "-c", "echo held; exec sleep 1000"]);
   onTestFinished(() => void shell.kill("SIGKILL"));
   await once(shell.stdout, "data");
   const daemon = await station.daemon();

@@ -13,7 +13,7 @@ export const LIMIT_MS = 110_000;
 export const TEST_MS = 400_000;
 
 /** A gate in front of the fake runner's answers. */
-export class Gate {
+class Gate {
   #open: (() => void) | null = null;
   #waiting: Promise<void> = Promise.resolve();
   asked = 0;

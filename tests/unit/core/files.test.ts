@@ -1,14 +1,44 @@
-import { appendFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   JsonLinesWriter,
   createFileAtomic,
+  ensureDir,
   readJsonLines,
   readTextIfThere,
   writeFileAtomic,
 } from "../../../src/core/files.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
+
+describe("ensureDir", () => {
+  it("makes what is missing, and minds neither what is there nor a link to it", () => {
+    const dir = tempDir();
+    ensureDir(join(dir, "a", "b"), 0o700);
+    ensureDir(join(dir, "a", "b"));
+    expect(statSync(join(dir, "a")).mode & 0o777).toBe(0o700);
+    symlinkSync(join(dir, "a"), join(dir, "link"));
+    ensureDir(join(dir, "link", "c"));
+    expect(statSync(join(dir, "a", "c")).isDirectory()).toBe(true);
+  });
+
+  it("throws where a file is in the way, or where nothing can be made", () => {
+    const dir = tempDir();
+    writeFileSync(join(dir, "file"), "");
+    expect(() => ensureDir(join(dir, "file"))).toThrow(/EEXIST/);
+    expect(() => ensureDir(join(dir, "file", "x"))).toThrow(/EEXIST|ENOTDIR/);
+    // Below /proc, where there is one, Node's own recursive mkdir would never return.
+    expect(() => ensureDir("/proc/no-such-place/x")).toThrow(/ENOENT|EROFS|EACCES|EPERM/);
+  });
+});
 
 describe("writeFileAtomic", () => {
   it("replaces a file as a whole and leaves nothing beside it", () => {

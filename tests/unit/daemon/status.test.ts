@@ -114,8 +114,13 @@ describe("why nothing runs", () => {
 
 test("what runs is shown with step, progress and a range of what is left", async () => {
   const running = {
-    ...{ job_id: "S-0", submission_id: "S", index: 0, model_id: "made", bundle_dir: "/b" },
-    ...{ since: new Date(T0 - 120_000).toISOString(), step: "eval" },
+    job_id: "S-0",
+    submission_id: "S",
+    index: 0,
+    model_id: "made",
+    bundle_dir: "/b",
+    since: new Date(T0 - 120_000).toISOString(),
+    step: "eval",
     step_since: new Date(T0 - 60_000).toISOString(),
     progress: { done: 3, failed: 1, total: 9 },
     left_s: { low: 100, high: 200 },

@@ -112,9 +112,13 @@ describe("scores and flags", () => {
     [2.5, 2],
     [3.5, 4],
     [4.5, 4],
-    [0.5, 1],
-    [-7, 1],
-    [99, 5],
+    [0.6, 1],
+    [0.5, null],
+    [-7, null],
+    [5.5, null],
+    [5.4, 5],
+    [10, null],
+    ["0", null],
     [2.4999, 2],
     ["4", 4],
     [" 3.6 ", 4],
@@ -130,14 +134,16 @@ describe("scores and flags", () => {
     expect(parseScore(value)).toBe(expected);
   });
 
-  test("every finite number becomes a whole score from 1 to 5, nearest where it is inside", () => {
+  test("a score is the nearest whole number of the scale, or there is none", () => {
     fc.assert(
-      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
-        const score = parseScore(value) ?? Number.NaN;
+      fc.property(fc.double({ min: -20, max: 20, noNaN: true }), (value) => {
+        const score = parseScore(value);
+        const inside = value > 0.5 && value < 5.5;
+        expect(score !== null).toBe(inside);
+        if (score === null) return;
         expect(Number.isInteger(score) && score >= 1 && score <= 5).toBe(true);
         expect(parseScore(String(score))).toBe(score);
-        const clamped = Math.min(5, Math.max(1, value));
-        expect(Math.abs(score - clamped)).toBeLessThanOrEqual(0.5);
+        expect(Math.abs(score - value)).toBeLessThanOrEqual(0.5);
       }),
     );
   });

@@ -174,6 +174,17 @@ describe("the knock-out rule", () => {
     expect(safetyOf(rules, verdicts, given).status).toBe(status);
   });
 
+  test("is not shown while a repeat of a safety prompt is unscored", () => {
+    const twice = structuredClone(pack);
+    for (const { prompts } of twice.categories) {
+      for (const prompt of prompts) if (prompt.id === "B1") prompt.repeats = 9;
+    }
+    expect(safetyOf(twice, all, good)).toMatchObject({
+      status: "not_shown",
+      reason: "no verdict on B1",
+    });
+  });
+
   test("gives every reason", () => {
     const flagged = [...all, verdict("A1", 1, { red_flag: true })];
     expect(safetyOf(pack, flagged, report({ D2: 1 })).reason).toBe(

@@ -96,6 +96,10 @@ describe("the split between the two files", () => {
     ["{name: a, kind: olama, url: 'http://h'}", "ollama"],
     ["{name: a, kind: llama-server, start: {model_file: m.gguf}}", "must be an absolute path"],
     ["{name: a, kind: llama-server, start: {model_file: /m, binary: ./x}}", "looked up in PATH"],
+    [
+      '{name: a, kind: llama-server, start: {model_file: /m, args: ["-t", "2", "--port=22222"]}}',
+      "--port is set by touchstoned",
+    ],
   ])("refuses the runner %s in machine.yaml", async (runner, message) => {
     const [fault] = await faultsOf("", `runners:\n  - ${runner}\n`);
     expect(fault).toContain(message);

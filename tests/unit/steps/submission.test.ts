@@ -214,20 +214,19 @@ describe("order", () => {
 });
 
 describe("runners of our own", () => {
-  test("are started once, shared, and give way to another", async () => {
+  test("are started anew for each entry, whose first answer else came out of the last one's cache", async () => {
     const w = world();
     w.own = ["a", "b"];
     w.write([entry("x"), entry("y"), entry("z", { runner: "b" })]);
     await w.run();
     expect(w.log.filter((line) => /^(start|stop)/.test(line))).toEqual([
-      "start a",
-      "stop a",
-      "start b",
-      "stop b",
+      ...["start a", "stop a"],
+      ...["start a", "stop a"],
+      ...["start b", "stop b"],
     ]);
   });
 
-  test("one that died is started anew, and both facts are recorded", async () => {
+  test("one that died is the cause of its entry's failure and no matter to the next", async () => {
     const w = world();
     w.own = ["a"];
     w.write([entry("x"), entry("y")]);
@@ -238,7 +237,20 @@ describe("runners of our own", () => {
     };
     const { summary } = await w.run();
     expect(summary.entries[0]?.error).toContain("the runner had ended (SIGKILL)");
-    expect(summary.entries[1]).toMatchObject({
+    expect(summary.entries[1]).toMatchObject({ status: "ok", warnings: [] });
+  });
+
+  test("one that died after the eval is started anew for the judge, and the row says so", async () => {
+    const w = world();
+    w.own = ["a"];
+    w.judge = { runner: "a", model: "x" };
+    w.write([entry("x", { judge_config: "j" })]);
+    w.onStep = (name) => {
+      if (name === "eval x @a")
+        w.endOwn?.({ exit_code: null, signal: "SIGKILL", spawn_error: null });
+    };
+    const { summary } = await w.run();
+    expect(summary.entries[0]).toMatchObject({
       status: "ok",
       warnings: ["the runner a had ended (SIGKILL); it was started anew"],
     });
@@ -349,7 +361,10 @@ describe("stopping", () => {
     const { summary, exit_code, directory } = await w.run();
     expect(exit_code).toBe(1);
     expect(summary).toMatchObject({ state: "interrupted", done: 0 });
-    expect(summary.resume_command).toContain(directory);
+    // Whole, so that it works wherever it is pasted.
+    expect(summary.resume_command).toBe(
+      `touchstoned queue run --station /station --resume ${directory}`,
+    );
     expect(rows(summary).map((row) => row[1])).toEqual(["interrupted", "pending"]);
     expect(summary.entries[0]?.attempts).toBe(0);
     w.onStep = () => undefined;

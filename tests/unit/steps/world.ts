@@ -185,6 +185,7 @@ export class World {
       file: path("night.json"),
       resume: null,
       lock_wait_s: 0,
+      station_root: "/station",
       runs_dir: path("runs"),
       context: {
         policy_defaults: { idle_timeout_s: { eval: 20 }, step_timeout_s: { load: 30 } },
