@@ -1,4 +1,4 @@
-// `npm run bench [-- --json]`: one row a measure. Each is a ratio or a share that is measured within
+// `npm run bench [-- --json] [--full]`: one row a measure. Each is a ratio or a share that is measured within
 // one run, so that rows of different machines, or of a busy and a quiet hour, can be compared.
 import { spawnSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
@@ -6,10 +6,15 @@ import { join } from "node:path";
 import { measureClient } from "./client.ts";
 import type { Measure } from "./measure.ts";
 import { benchSampler } from "./sampler.ts";
+import { measureIdle } from "./idle.ts";
+import { measureRecovery } from "./recovery.ts";
 import { measureStart } from "./start.ts";
 import { benchStore } from "./store.ts";
+import { measureTakeUp } from "./take-up.ts";
 
 const json = process.argv.includes("--json");
+/** Ten minutes of idling in place of one, and 100,000 jobs waiting. */
+const full = process.argv.includes("--full");
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const machine = {
@@ -37,7 +42,10 @@ for (const [what, take] of [
   ["command start", measureStart],
   ["client", measureClient],
   ["sampler", () => benchSampler()],
-  ["store", () => benchStore({ full: process.argv.includes("--full") })],
+  ["store", () => benchStore({ full })],
+  ["taking up", measureTakeUp],
+  ["recovery", measureRecovery],
+  ["idle daemon", () => measureIdle({ full })],
 ] as const) {
   say(`measuring: ${what} ...`);
   rows.push(...(await take()));

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../src/core/clock.ts";
 import { ulidSource } from "../src/core/ids.ts";
-import { runCommand } from "../src/core/process.ts";
 import { startSampler } from "../src/probes/index.ts";
+import { cpuMs } from "./cpu.ts";
 
 export interface BenchRow {
   name: string;
@@ -19,23 +19,6 @@ const GOAL_PCT = 0.3;
 /** Start-up and the baseline are over by then. */
 const WARM_UP_MS = 3000;
 const WINDOW_MS = 20_000;
-
-/**
- * CPU time of a process so far, in milliseconds. On Linux from the scheduler's own nanoseconds of
- * each thread: the clock ticks of /proc/PID/stat are too coarse for a few milliseconds.
- */
-async function cpuMs(pid: number): Promise<number> {
-  if (process.platform === "linux") {
-    const tasks = `/proc/${pid}/task`;
-    let ns = 0;
-    for (const task of readdirSync(tasks)) {
-      ns += Number(readFileSync(join(tasks, task, "schedstat"), "utf8").split(" ", 1)[0]);
-    }
-    return ns / 1e6;
-  }
-  const { stdout } = await runCommand("ps", ["-o", "time=", "-p", String(pid)], { timeout_s: 5 });
-  return stdout.split(":").reduce((sum, part) => sum * 60 + Number(part), 0) * 1000;
-}
 
 /** The share of one core that the sampler process takes while it samples twice a second. */
 export async function benchSampler(window_ms = WINDOW_MS): Promise<BenchRow[]> {

@@ -85,3 +85,15 @@ export function duration(seconds: number): string {
   if (minutes < 60) return `${minutes} min ${String(rest).padStart(2, "0")} s`;
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
+
+/**
+ * A night does not end because nobody reads what it says: a closed pipe behind stdout or stderr, or
+ * a full disk under a log, would otherwise end the process at its next line. What matters is in
+ * files.
+ */
+export function outliveReaders(): { lostAnswer: boolean } {
+  const state = { lostAnswer: false };
+  process.stdout.on("error", () => (state.lostAnswer = true));
+  process.stderr.on("error", () => undefined);
+  return state;
+}

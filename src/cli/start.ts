@@ -9,7 +9,7 @@ import {
 } from "../core/errors.ts";
 import type { CommandContext } from "./context.ts";
 import { runProgram } from "./program.ts";
-import { terminal } from "./render.ts";
+import { outliveReaders, terminal } from "./render.ts";
 
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
@@ -28,18 +28,6 @@ function stopSignal(say: (text: string) => void): AbortSignal {
     });
   }
   return controller.signal;
-}
-
-/**
- * A night does not end because nobody reads what it says: a closed pipe behind stdout or stderr, or
- * a full disk under a log, would otherwise end the process at its next line. What matters is in
- * files.
- */
-function outliveReaders(): { lostAnswer: boolean } {
-  const state = { lostAnswer: false };
-  process.stdout.on("error", () => (state.lostAnswer = true));
-  process.stderr.on("error", () => undefined);
-  return state;
 }
 
 /** Trouble with the system in words, without a stack: no right to write, a file in the way. */

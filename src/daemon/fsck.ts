@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { errorMessage, systemErrorCode } from "../core/errors.ts";
 import { sha256Hex } from "../core/json.ts";
 import { commandLine } from "../core/process-table.ts";
 import { detailOf } from "../intake/index.ts";
@@ -62,26 +63,65 @@ function checkSubmission(submission: Submission, placed: readonly string[]): str
   return found;
 }
 
-/** Directories that were taken up whole, and of which the store knows nothing. */
+/** The text of `path`, or undefined where it has gone meanwhile. */
+function textIfStill(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+interface TakenDirectory {
+  directory: string;
+  submission_id: string;
+}
+
+/** The submission of the inbox that `directory` is of; null for a `queue run`'s. */
+function submissionAt(directory: string, damaged: Violation[]): string | null {
+  try {
+    const record = readRecord(directory);
+    return record.origin === "inbox" ? record.id : null;
+  } catch (error) {
+    const message = errorMessage(error);
+    if (existsSync(directory)) damaged.push({ rule: "readable_record", subject: null, message });
+    return null;
+  }
+}
+
+/** Directories of submissions that were taken up whole, but for those whose taking-up is under way. */
+function takenDirectories(
+  { runs_dir, state_dir }: CheckStationOptions,
+  damaged: Violation[],
+): TakenDirectory[] {
+  const found: TakenDirectory[] = [];
+  for (const name of names(runs_dir)) {
+    const directory = join(runs_dir, name);
+    if (!existsSync(join(directory, "submission.json"))) continue;
+    const submission_id = submissionAt(directory, damaged);
+    if (submission_id !== null) found.push({ directory, submission_id });
+  }
+  const journal = join(state_dir, "intake");
+  const pending = names(journal).map((name) => textIfStill(join(journal, name)) ?? "");
+  return found.filter(({ submission_id }) => !pending.some((text) => text.includes(submission_id)));
+}
+
+/** Of those, the ones of which the store knows nothing. */
 function lostDirectories(
-  options: CheckStationOptions,
+  taken: readonly TakenDirectory[],
   known: ReadonlySet<string>,
   placed: ReadonlyMap<string, unknown>,
 ): Violation[] {
-  const pending = names(join(options.state_dir, "intake")).map((name) =>
-    readFileSync(join(options.state_dir, "intake", name), "utf8"),
+  const lost = taken.filter(
+    ({ directory, submission_id: id }) =>
+      !known.has(id) && !placed.has(id) && existsSync(directory),
   );
-  const found: Violation[] = [];
-  for (const name of names(options.runs_dir)) {
-    const directory = join(options.runs_dir, name);
-    if (!existsSync(join(directory, "submission.json"))) continue;
-    const record = readRecord(directory);
-    if (record.origin !== "inbox" || known.has(record.id) || placed.has(record.id)) continue;
-    if (pending.some((text) => text.includes(record.id))) continue; // its taking-up is under way
-    const message = `${directory} was taken up, and the store does not know it`;
-    found.push({ rule: "accepted_not_lost", subject: record.id, message });
-  }
-  return found;
+  return lost.map(({ directory, submission_id }) => ({
+    rule: "accepted_not_lost",
+    subject: submission_id,
+    message: `${directory} was taken up, and the store does not know it`,
+  }));
 }
 
 /** A COMPLETE job has the results that its steps owe, as long as its bundle is kept. */
@@ -123,12 +163,18 @@ async function checkRunning({ store, lock_path }: CheckStationOptions): Promise<
   return found;
 }
 
-/** Everything that contradicts what the queue promises, in the store and in the files. */
+/**
+ * Everything that contradicts what the queue promises, in the store and in the files. A daemon may be
+ * at work meanwhile: the files are looked at before the store, since a file is put away after the
+ * store knows of the end, and a directory is known to the store before its journal record goes.
+ */
 export async function checkStation(options: CheckStationOptions): Promise<StationCheck> {
   const { store, root } = options;
+  const placed = placedById(root);
+  const damaged: Violation[] = [];
+  const taken = takenDirectories(options, damaged);
   const violations = await store.check();
   const submissions = await store.submissions();
-  const placed = placedById(root);
   for (const submission of submissions) {
     for (const [rule = "", message = ""] of checkSubmission(
       submission,
@@ -139,7 +185,8 @@ export async function checkStation(options: CheckStationOptions): Promise<Statio
   }
   const known = new Set(submissions.map(({ id }) => id));
   violations.push(
-    ...lostDirectories(options, known, placed),
+    ...damaged,
+    ...lostDirectories(taken, known, placed),
     ...(await checkResults(options)),
     ...(await checkRunning(options)),
   );

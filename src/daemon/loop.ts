@@ -12,6 +12,9 @@ import type { Adopted } from "./orphan.ts";
 import type { Report } from "./report.ts";
 import type { Summaries } from "./summaries.ts";
 
+/** What the loop needs of a job that runs. */
+export type RunningJob = Pick<JobRun, "run" | "look">;
+
 /** Chance that the end of a job reaps, beside each heartbeat. */
 const REAP_CHANCE = 0.1;
 
@@ -19,7 +22,7 @@ export interface LoopDeps {
   store: Store;
   inbox: Pick<Inbox, "pass" | "finishEnded">;
   summaries: Pick<Summaries, "sync" | "ids">;
-  report: Report;
+  report: Pick<Report, "warn" | "say" | "state" | "inboxBlocked" | "jobStarts" | "jobEnds">;
   clock: Clock;
   log: Log;
   owner_id: string;
@@ -31,7 +34,7 @@ export interface LoopDeps {
   diskLow: () => string | null;
   /** Throws busy (exit 75) at once where it is held. */
   takeLock: (signal: AbortSignal) => Promise<HeldLock>;
-  jobRun: (job: Job) => JobRun;
+  jobRun: (job: Job) => RunningJob;
   reap: () => Promise<void>;
 }
 
@@ -39,7 +42,7 @@ export interface LoopDeps {
 export class Loop {
   readonly #deps: LoopDeps;
   #state: State = START;
-  #running: { run: JobRun; ended: Promise<void> } | null = null;
+  #running: { run: RunningJob; ended: Promise<void> } | null = null;
   /** Ends the present wait. */
   #waker = new AbortController();
   #lock: HeldLock | null = null;
@@ -201,7 +204,7 @@ export class Loop {
   }
 
   /** Runs a job beside the loop. */
-  #begin(job: Job, go: (run: JobRun) => Promise<void>): void {
+  #begin(job: Job, go: (run: RunningJob) => Promise<void>): void {
     this.#beside({ kind: "began", job_id: job.id });
     const { store, report, jobRun, random } = this.#deps;
     const run = jobRun(job);

@@ -47,8 +47,8 @@ export function countTimeouts(attempts: readonly Attempt[]): number {
 }
 
 /**
- * Status of a step as the bundle proves it: a good one whose files are gone is to be done again. An
- * eval whose bundle is whole is good, also where we were killed before we could write that down.
+ * Status of a step as the bundle proves it, whatever was recorded: one that was killed right after its
+ * work has done it, and a good one whose files are gone is to be done again.
  */
 function provenStatus(
   attempts: readonly Attempt[],
@@ -56,12 +56,9 @@ function provenStatus(
   bundle_dir: string,
   rooms: Pick<Rooms, "stepFault">,
 ): StepStatus {
+  if (rooms.stepFault(kind, bundle_dir, 0) === null) return "ok";
   const last = recordsOf(attempts, kind).at(-1);
-  const begun = kind === "eval" && attempts.length > 0;
-  if (begun && rooms.stepFault(kind, bundle_dir, 0) === null) return "ok";
-  if (last === undefined) return "pending";
-  if (last.status !== "ok") return last.status;
-  return rooms.stepFault(kind, bundle_dir, 0) === null ? "ok" : "pending";
+  return last === undefined || last.status === "ok" ? "pending" : last.status;
 }
 
 /** Brings an entry's row in line with its bundle, which knows better than any summary. */

@@ -305,6 +305,16 @@ class EntryRun {
     return this.#judge(fresh);
   }
 
+  /** What the bundle proves is done, whoever was killed before that could be noted. */
+  #recognise(row: EntrySummary): void {
+    const { rooms } = this.#context;
+    const whole = (kind: "eval" | "judge") => rooms.stepFault(kind, this.#bundle_dir, 0) === null;
+    if (row.eval_status !== "ok" && whole("eval")) {
+      [row.eval_status, row.result] = ["ok", entryResult(this.#bundle_dir)];
+    }
+    if (this.#entry.judge_config !== null && whole("judge")) row.judge_status = "ok";
+  }
+
   /** An error that ended the entry: its status, and what is said of it. */
   #broken(error: unknown): StepStatus {
     const ours = error instanceof TouchstonedError;
@@ -330,6 +340,7 @@ class EntryRun {
       ensureDir(this.#bundle_dir);
       this.#save((row) => {
         [row.error, row.advice, row.warnings] = [null, null, []];
+        this.#recognise(row);
         if (row.eval_status !== "ok") [row.load_status, row.eval_status] = ["pending", "pending"];
         const judged = row.eval_status === "ok" && row.judge_status === "ok";
         if (this.#entry.judge_config === null) row.judge_status = "skipped";

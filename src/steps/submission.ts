@@ -55,6 +55,11 @@ function dueOf(entry: QueueEntry): number {
   return entry.not_before === null ? 0 : Date.parse(entry.not_before);
 }
 
+/** A path as a word that people paste into a shell, in whatever directory they are by then. */
+function shellWord(path: string): string {
+  return /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}
+
 /** One invocation of `queue run`. */
 class Invocation {
   readonly #options: SubmissionOptions;
@@ -241,11 +246,8 @@ class Invocation {
 
   #resumeCommand(): string {
     const { directory } = this.#submission;
-    // People paste it into a shell, in whatever directory they are by then.
-    const quoted = (path: string): string =>
-      /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
     const { station_root } = this.#options;
-    return `touchstoned queue run --station ${quoted(station_root)} --resume ${quoted(directory)}`;
+    return `touchstoned queue run --station ${shellWord(station_root)} --resume ${shellWord(directory)}`;
   }
 
   async run(): Promise<SubmissionOutcome> {

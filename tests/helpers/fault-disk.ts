@@ -322,6 +322,11 @@ export class FaultDisk implements Disk {
     return this.#get(path, "open").content.toString("utf8");
   }
 
+  /** Number of what `path` names. */
+  inode(path: string): bigint {
+    return this.#get(path, "open").ino;
+  }
+
   exists(path: string): boolean {
     return this.#find(path) !== undefined;
   }

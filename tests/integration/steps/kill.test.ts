@@ -5,25 +5,9 @@ import { expect, test } from "vitest";
 import { bundleState } from "../../../src/eval/index.ts";
 import { lockStatus } from "../../../src/station/index.ts";
 import { writeMadeModel } from "../../../src/models/index.ts";
+import { random, testSeed } from "../../helpers/seeded.ts";
 import { waitFor } from "../../helpers/wait.ts";
 import { Night, ownRunner, packText, processesWith, readSummary } from "./setting.ts";
-
-/** Small seeded generator (mulberry32): a failure can be run again with its seed. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-function seeded(): () => number {
-  const seed = Number(process.env["TOUCHSTONED_TEST_SEED"] ?? Math.floor(Math.random() * 1e9));
-  console.error(`[tests] TOUCHSTONED_TEST_SEED=${seed}`);
-  return random(seed);
-}
 
 /** A night with a runner of its own, whose processes all name a file of this test alone. */
 function ownNight(entries: number, prompts: number) {
@@ -53,7 +37,7 @@ function stepChild(home: string): number | undefined {
 }
 
 test("kill -9 of a step at 30 random moments: no orphan, and nothing looks whole that is not", async () => {
-  const next = seeded();
+  const next = random(testSeed());
   const { night, file, lock } = ownNight(30, 6);
   const running = night.start("queue", "run", file);
   const over = new AbortController();
@@ -96,7 +80,7 @@ test("kill -9 of a step at 30 random moments: no orphan, and nothing looks whole
 }, 600_000);
 
 test("kill -9 of the run itself: step, server and lock go with it, and resume finishes", async () => {
-  const next = seeded();
+  const next = random(testSeed());
   const { night, file, lock } = ownNight(2, 6);
   let args = ["queue", "run", file];
   for (let round = 0; round < 3; round += 1) {

@@ -220,9 +220,12 @@ describe("runners of our own", () => {
     w.write([entry("x"), entry("y"), entry("z", { runner: "b" })]);
     await w.run();
     expect(w.log.filter((line) => /^(start|stop)/.test(line))).toEqual([
-      ...["start a", "stop a"],
-      ...["start a", "stop a"],
-      ...["start b", "stop b"],
+      "start a",
+      "stop a",
+      "start a",
+      "stop a",
+      "start b",
+      "stop b",
     ]);
   });
 
@@ -333,6 +336,23 @@ describe("resuming", () => {
     await w.run({ resume: directory, file: null });
     expect(w.steps()).toEqual(["load x @a", "eval x @a"]);
   });
+
+  test.each(["eval", "judge"])(
+    "a %s that was killed right after its work is not done again",
+    async (kind) => {
+      const w = world();
+      w.write([entry("x", { judge_config: "j" })]);
+      w.plays[`${kind} x`] = ["late"];
+      const { directory, summary: first } = await w.run();
+      expect(first.entries[0]).toMatchObject({ status: "failed" });
+      w.log.length = 0;
+      const { summary, exit_code } = await w.run({ resume: directory, file: null });
+      expect(exit_code).toBe(0);
+      expect(rows(summary)).toEqual([["x", "ok", "ok", "ok"]]);
+      expect(w.log.filter((line) => line.startsWith(kind))).toEqual([]);
+      expect(w.log.filter((line) => line.startsWith("load"))).toEqual([]);
+    },
+  );
 
   test("attempts run out; a stalled one is tried twice at most", async () => {
     const w = world();

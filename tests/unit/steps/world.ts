@@ -21,7 +21,7 @@ function memoryDir(): string {
 }
 
 /** What a step does in the fake world. */
-export type StepPlay = "ok" | "fail" | "dead" | "hang" | "empty" | "vanish";
+export type StepPlay = "ok" | "fail" | "dead" | "hang" | "empty" | "vanish" | "late";
 
 const EXITS: Record<StepPlay, TreeExit | null> = {
   ok: { exit_code: 0, signal: null, spawn_error: null },
@@ -30,6 +30,8 @@ const EXITS: Record<StepPlay, TreeExit | null> = {
   dead: { exit_code: 69, signal: null, spawn_error: null },
   vanish: { exit_code: null, signal: null, spawn_error: "no such program" },
   hang: null,
+  // It had done its work.
+  late: { exit_code: null, signal: "SIGKILL", spawn_error: null },
 };
 
 /** A world in which steps do what a test says and every thing that happens is written down. */
@@ -92,7 +94,8 @@ export class World {
   }
 
   #leave(job: StepJob, play: StepPlay): void {
-    if (play === "ok") writeFileSync(join(job.bundle_dir, `${job.kind}.done`), "");
+    if (play === "ok" || play === "late")
+      writeFileSync(join(job.bundle_dir, `${job.kind}.done`), "");
   }
 
   rooms(): Rooms {

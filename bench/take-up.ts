@@ -1,0 +1,48 @@
+import { statSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { measure, quantile, type Measure } from "./measure.ts";
+import { BenchStation } from "./station.ts";
+
+const ROUNDS = 15;
+const MIN_AGE_S = 1;
+const LIMIT_MS = 50;
+const PATIENCE_MS = 60_000;
+
+async function until<T>(what: string, look: () => T | undefined): Promise<T> {
+  const deadline_ms = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const found = look();
+    if (found !== undefined) return found;
+    if (performance.now() > deadline_ms) throw new Error(`waited in vain for ${what}`);
+    await delay(2);
+  }
+}
+
+/** Milliseconds from the moment at which a file was at rest long enough to the start of its step. */
+async function once(station: BenchStation, round: number): Promise<number> {
+  const path = station.drop(`night-${round}.json`, `q${round}`);
+  const { mtimeMs, ctimeMs } = statSync(path);
+  const ripe_ms = Math.max(mtimeMs, ctimeMs) + MIN_AGE_S * 1000;
+  const step = await until("a step", () => {
+    const running = station.running();
+    return running?.root != null && running.started_ms > mtimeMs ? running : undefined;
+  });
+  await until("its end", () => (station.done().length > round ? true : undefined));
+  return step.started_ms - ripe_ms;
+}
+
+/** From a ripe file to a running step: reading, parsing, storing, locking, claiming, starting. */
+export async function measureTakeUp(): Promise<Measure[]> {
+  const station = await BenchStation.make(MIN_AGE_S);
+  try {
+    const daemon = await station.daemon();
+    const taken_ms: number[] = [];
+    for (let round = 0; round < ROUNDS; round += 1) taken_ms.push(await once(station, round));
+    await daemon.stop();
+    const p90_ms = quantile(taken_ms, 0.9);
+    const note = `p90 ${p90_ms.toFixed(0)} ms, ${ROUNDS} files`;
+    return [measure("ripe_to_step_p50", quantile(taken_ms, 0.5), "ms", LIMIT_MS, note)];
+  } finally {
+    await station.close();
+  }
+}

@@ -1,0 +1,126 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { sha256Hex } from "../../../src/core/json.ts";
+import { checkStation } from "../../../src/daemon/fsck.ts";
+import type { Submission } from "../../../src/store/index.ts";
+import { MemoryStore } from "../../helpers/memory-store.ts";
+import { jobsOf, submissionOf } from "../../helpers/store-fixtures.ts";
+import { tempDir } from "../../helpers/temp-dir.ts";
+
+const ID = "01M8KZMWDDFEQZATBDDN6PR0KF";
+const TEXT = "a queue file";
+
+/** A station on the disk with a store in memory. `during` is done right after fsck's first reading. */
+class Station {
+  readonly root = tempDir();
+  readonly runs_dir = join(this.root, "runs");
+  readonly state_dir = join(this.root, "state");
+  readonly store = new MemoryStore();
+  readonly directory = join(this.runs_dir, "night");
+
+  constructor() {
+    for (const dir of [this.runs_dir, join(this.root, "inbox", "done")]) {
+      mkdirSync(dir, { recursive: true });
+    }
+    mkdirSync(join(this.state_dir, "intake"), { recursive: true });
+  }
+
+  writeDirectory(): void {
+    mkdirSync(this.directory);
+    writeFileSync(join(this.directory, "source.yaml"), TEXT);
+    const record = {
+      schema_version: 1,
+      id: ID,
+      created: "2026-01-15T20:00:00.000Z",
+      origin: "inbox",
+      source: { path: "night.yaml", sha256: sha256Hex(TEXT), copy: "source.yaml" },
+      runner_override: null,
+      inputs: [],
+    };
+    writeFileSync(join(this.directory, "submission.json"), JSON.stringify(record));
+  }
+
+  async accept(): Promise<void> {
+    const submission = submissionOf(ID, {
+      sha256: sha256Hex(TEXT),
+      snapshot_path: join(this.directory, "source.yaml"),
+      detail: { file_key: "", directory: this.directory, warnings: [] },
+    });
+    await this.store.accept(submission, jobsOf(ID, [{}]));
+  }
+
+  place(): void {
+    writeFileSync(join(this.root, "inbox", "done", `2026-01-15T20-00-00Z-${ID}-n.yaml`), TEXT);
+  }
+
+  async check(during: (read: Submission[]) => Promise<void> = async () => {}) {
+    const { store } = this;
+    const reading = store.submissions.bind(store);
+    store.submissions = async () => {
+      const read = await reading();
+      await during(read);
+      return read;
+    };
+    const rooms = { stepFault: () => null };
+    const { violations } = await checkStation({ ...this, lock_path: join(this.root, "l"), rooms });
+    return violations.map(({ rule, subject }) => [rule, subject]);
+  }
+}
+
+test("a sound station", async () => {
+  const station = new Station();
+  station.writeDirectory();
+  await station.accept();
+  expect(await station.check()).toEqual([]);
+});
+
+test("a directory that the store does not know, unless its taking-up is under way", async () => {
+  const station = new Station();
+  station.writeDirectory();
+  expect(await station.check()).toEqual([["accepted_not_lost", ID]]);
+  writeFileSync(join(station.state_dir, "intake", "a.json"), JSON.stringify({ id: ID }));
+  expect(await station.check()).toEqual([]);
+});
+
+test("a file that was put away before its jobs ended", async () => {
+  const station = new Station();
+  station.writeDirectory();
+  await station.accept();
+  station.place();
+  expect(await station.check()).toEqual([["one_place", ID]]);
+});
+
+test("what a daemon does while fsck reads is no violation", async () => {
+  const taken = new Station();
+  // Taken up in the moment after the store was read.
+  const violations = await taken.check(async () => {
+    taken.writeDirectory();
+    await taken.accept();
+  });
+  expect(violations).toEqual([]);
+  const placed = new Station();
+  placed.writeDirectory();
+  await placed.accept();
+  expect(await placed.check(async () => placed.place())).toEqual([]);
+});
+
+test("a record that nobody can read is named, and the rest is looked at", async () => {
+  const station = new Station();
+  station.writeDirectory();
+  writeFileSync(join(station.directory, "submission.json"), "{");
+  await station.accept();
+  station.place();
+  expect(await station.check()).toEqual([
+    ["one_place", ID],
+    ["readable_record", null],
+  ]);
+});
+
+test("a snapshot that is gone or changed", async () => {
+  const station = new Station();
+  station.writeDirectory();
+  await station.accept();
+  writeFileSync(join(station.directory, "source.yaml"), "another text");
+  expect(await station.check()).toEqual([["accepted_not_lost", ID]]);
+});

@@ -1,0 +1,3 @@
+import { modelTest } from "./model-run.ts";
+
+modelTest("first thousand", 1000);

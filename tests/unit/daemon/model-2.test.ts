@@ -1,0 +1,3 @@
+import { modelTest } from "./model-run.ts";
+
+modelTest("second thousand", 1000);
