@@ -32,8 +32,6 @@ describe("architecture", () => {
       "src/cli/commands/take-up.ts",
       "src/cli/main.ts",
       "src/cli/render.ts",
-      // Only listens for readers that have gone.
-      "src/cli/start.ts",
     ];
     // The made model's training text has code of all kinds in it, but is a text.
     const found = filesWith(writing).filter((path) => path !== "src/models/training-text.ts");
