@@ -23,15 +23,13 @@ describe("architecture", () => {
     expect(sources.length).toBeGreaterThan(20);
   });
 
-  it("writes to the terminal in cli/render.ts, cli/main.ts and cli/fast.ts only", () => {
+  it("writes to the terminal in cli/render.ts and cli/main.ts only", () => {
     const writing =
       /process\.std(out|err)|\bstd(out|err)\.write|\bconsole\.(log|error|warn|info|debug)\b|writeSync\([12],/;
     const allowed = [
       // Has no terminal: it tells its parent over a pipe how the server fares.
       "src/cli/commands/guard.ts",
       "src/cli/commands/take-up.ts",
-      // Asked for many times a minute: setting up the streams would cost as much as the answer.
-      "src/cli/fast.ts",
       "src/cli/main.ts",
       "src/cli/render.ts",
     ];
