@@ -1,4 +1,4 @@
-import { writeSync } from "node:fs";
+import { systemClock } from "../core/clock.ts";
 import { TouchstonedError, type ExitCode } from "../core/errors.ts";
 
 /**
@@ -6,7 +6,10 @@ import { TouchstonedError, type ExitCode } from "../core/errors.ts";
  * the answer. Undefined for everything that is not exactly such a call; the library sees to it then,
  * to mistakes as well.
  */
-export async function runFast(argv: readonly string[]): Promise<ExitCode | undefined> {
+export async function runFast(
+  argv: readonly string[],
+  write: (stream: 1 | 2, line: string) => void,
+): Promise<ExitCode | undefined> {
   if (argv[0] !== "status") return undefined;
   const options: { station?: string; json?: boolean } = {};
   for (let at = 1; at < argv.length; at += 1) {
@@ -21,13 +24,13 @@ export async function runFast(argv: readonly string[]): Promise<ExitCode | undef
     return await run(options, {
       env: process.env,
       cwd: process.cwd(),
-      clock: { now_ms: () => Date.now() },
-      terminal: { out: (text) => void writeSync(1, `${text}\n`) },
+      clock: systemClock,
+      terminal: { out: (text) => write(1, text) },
     });
   } catch (error) {
     if (!(error instanceof TouchstonedError)) throw error;
-    writeSync(2, `error: ${error.message}\n`);
-    if (error.hint !== undefined) writeSync(2, `hint: ${error.hint}\n`);
+    write(2, `error: ${error.message}`);
+    if (error.hint !== undefined) write(2, `hint: ${error.hint}`);
     return error.exitCode;
   }
 }

@@ -24,7 +24,7 @@ if (argv.length === 1 && argv[0] === "--version") {
 } else {
   const { runFast } = await import("./fast.ts");
   // The one place where this program ends itself. Open sockets or timers must not hold it.
-  const fast = await runFast(argv);
+  const fast = await runFast(argv, (stream, line) => writeSync(stream, `${line}\n`));
   if (fast !== undefined) process.exit(fast);
   const { keepCompiledCode } = await import("../core/compile-cache.ts");
   keepCompiledCode(process.env);

@@ -1,5 +1,13 @@
-import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+
+/**
+ * Only other systems than Linux need a program for this; to load what starts programs costs more than
+ * a look at /proc.
+ */
+function output(file: string, args: readonly string[], env = process.env): string {
+  const { execFileSync } = process.getBuiltinModule("node:child_process");
+  return execFileSync(file, args, { encoding: "utf8", env });
+}
 
 /** The variable that marks every process of a tree, also those that left its process group. */
 export const TREE_VARIABLE = "TOUCHSTONED_TREE";
@@ -57,9 +65,9 @@ function linuxRows(): ProcessRow[] {
 }
 
 function psRows(args: readonly string[]): ProcessRow[] {
-  const text = execFileSync("ps", [...args, "-o", "pid=,ppid=,pgid=,stat=,lstart="], {
-    encoding: "utf8",
-    env: { ...process.env, LC_ALL: "C" },
+  const text = output("ps", [...args, "-o", "pid=,ppid=,pgid=,stat=,lstart="], {
+    ...process.env,
+    LC_ALL: "C",
   });
   const rows: ProcessRow[] = [];
   for (const line of text.split("\n")) {
@@ -88,7 +96,7 @@ function hasToken(pid: number, token: string): boolean {
   try {
     const environment = linux
       ? readFileSync(`/proc/${pid}/environ`, "utf8").split("\0")
-      : execFileSync("ps", ["-Eww", "-o", "command=", "-p", String(pid)], { encoding: "utf8" })
+      : output("ps", ["-Eww", "-o", "command=", "-p", String(pid)])
           // ps separates variables by blanks, as the words of our own value are.
           .split(new RegExp(` (?=[A-Za-z_][A-Za-z0-9_]*=)`));
     const mark = environment.find((variable) => variable.startsWith(`${TREE_VARIABLE}=`));
@@ -151,7 +159,7 @@ let bootId: string | undefined;
 function readBootId(): string {
   bootId ??= linux
     ? readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()
-    : execFileSync("sysctl", ["-n", "kern.bootsessionuuid"], { encoding: "utf8" }).trim();
+    : output("sysctl", ["-n", "kern.bootsessionuuid"]).trim();
   return bootId;
 }
 
