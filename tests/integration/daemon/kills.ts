@@ -194,7 +194,9 @@ class Killing {
 
   /** A random moment; those of all files are spread evenly, so that no phase is left out. */
   #moment(first: boolean): number {
-    if (!first) return (this.#span_ms * this.#next()) / 4;
+    // A step that was killed begins anew, and its entry takes half of the span.
+    const part = this.#options.victim === "daemon" ? 4 : 2;
+    if (!first) return (this.#span_ms * this.#next()) / part;
     return this.#span_ms * ((this.#files * GOLDEN_RATIO + this.#next() / 5) % 1);
   }
 
@@ -204,8 +206,7 @@ class Killing {
     const moment_ms = this.#moment(first);
     const stepOrDone = () => this.#running() !== undefined || this.#done();
     if (victim === "step") await waitFor("a step", stepOrDone, PATIENCE_MS);
-    // A step is one of five children; some of the moments lie behind its end.
-    await delay(victim === "step" && first ? moment_ms / 4 : moment_ms);
+    await delay(victim === "step" && first ? moment_ms / 2 : moment_ms);
     if (victim !== "daemon") await waitFor("a step", stepOrDone, PATIENCE_MS);
     const jobs = await this.#jobs();
     const worn = jobs.some(({ owner_deaths }) => owner_deaths >= DEATHS_LEFT_ALONE);
