@@ -124,8 +124,13 @@ function choose(state: State, now: Now): Next {
 }
 
 /** Begins a round, or winds down. */
-function round(state: State, now: Now): Next {
+function round(state: State): Next {
   if (state.stop === "none") return { state, effect: { kind: "look" } };
+  // What runs may be cancelled meanwhile, and then nobody has to wait for its step.
+  return state.running === null ? end(state) : { state, effect: { kind: "tidy" } };
+}
+
+function windDown(state: State, now: Now): Next {
   return state.running === null ? end(state) : wait({ ...state, look_at_ms: null }, now);
 }
 
@@ -147,15 +152,15 @@ export function step(state: State, event: Event, now: Now): Next {
     }
     case "started":
     case "woke":
-      return round(state, now);
+      return round(state);
     case "looked":
       return { state: { ...state, look_at_ms: event.look_at_ms }, effect: { kind: "tidy" } };
     case "tidied":
-      return state.stop === "none" ? { state, effect: { kind: "check" } } : round(state, now);
+      return state.stop === "none" ? { state, effect: { kind: "check" } } : windDown(state, now);
     case "checked": {
       const { due_at_ms, disk_low } = event;
       const next = { ...state, due_at_ms, disk_low };
-      return next.stop === "none" ? choose(next, now) : round(next, now);
+      return next.stop === "none" ? choose(next, now) : round(next);
     }
     case "lock_refused": {
       const lock_refusals = state.lock_refusals + 1;

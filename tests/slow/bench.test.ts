@@ -14,18 +14,31 @@ describe("npm run bench -- --json", () => {
       measures: { name: string; met: boolean | null }[];
     };
     expect(machine).toMatchObject({ cores: expect.any(Number), node: process.versions.node });
+    const store = ["10", "1,000", "10,000"].flatMap((waiting) =>
+      ["claims", "accepts"].flatMap((what) => [
+        `${what} to plain SQLite, ${waiting} waiting`,
+        ...(waiting === "10" ? [] : [`${what} to those with 10, ${waiting} waiting`]),
+      ]),
+    );
     expect(measures.map(({ name }) => name)).toEqual([
       "version_start_ratio",
       "help_start_ratio",
+      "status_start_ratio",
       "client_cpu_share_64_streams",
       "client_receive_lag_p99",
       "sampler_cpu_share",
+      ...store,
+      "ripe_to_step_p50",
+      "recovery_10000_waiting",
+      "idle_cpu_share",
+      "idle_rss_ratio",
+      "idle_rss_growth",
     ]);
     for (const row of measures) {
       expect(row).toMatchObject({
         value: expect.any(Number),
         unit: expect.any(String),
-        goal: expect.stringMatching(/^< [\d.]+$/),
+        goal: expect.stringMatching(/^(?:<|>=) [\d.]+$/),
         met: expect.any(Boolean),
       });
     }

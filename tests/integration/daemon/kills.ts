@@ -16,6 +16,10 @@ import { DaemonStation } from "./setting.ts";
 
 /** On a busy machine everything takes long, and none of that is what these tests are about. */
 const PATIENCE_MS = 240_000;
+/** Its multiples, modulo 1, lie evenly however many there are. */
+const GOLDEN_RATIO = 0.618;
+/** Looking into the store all the time would take a core from what is tested. */
+const LOOK_MS = 300;
 /** A job whose owner died twice is let alone: the third death would rightly be its end. */
 const DEATHS_LEFT_ALONE = 2;
 
@@ -188,10 +192,12 @@ class Killing {
     );
   }
 
-  /** A random moment; over all kills they are spread evenly, so that none of its phases is left out. */
+  /** A random moment; those of all files are spread evenly, so that no phase is left out. */
   #moment(first: boolean): number {
-    const share = (this.#kills + this.#next()) / this.#options.kills;
-    return this.#span_ms * (first ? share : this.#next() / 2);
+    // A step that was killed begins anew, and its entry takes half of the span.
+    const part = this.#options.victim === "daemon" ? 4 : 2;
+    if (!first) return (this.#span_ms * this.#next()) / part;
+    return this.#span_ms * ((this.#files * GOLDEN_RATIO + this.#next() / 5) % 1);
   }
 
   /** Waits for the moment of the next kill; false where the file was done before. */
@@ -200,8 +206,7 @@ class Killing {
     const moment_ms = this.#moment(first);
     const stepOrDone = () => this.#running() !== undefined || this.#done();
     if (victim === "step") await waitFor("a step", stepOrDone, PATIENCE_MS);
-    // A step is one of five children; some of the moments lie behind its end.
-    await delay(victim === "step" ? moment_ms / 4 : moment_ms);
+    await delay(victim === "step" && first ? moment_ms / 2 : moment_ms);
     if (victim !== "daemon") await waitFor("a step", stepOrDone, PATIENCE_MS);
     const jobs = await this.#jobs();
     const worn = jobs.some(({ owner_deaths }) => owner_deaths >= DEATHS_LEFT_ALONE);
@@ -256,9 +261,13 @@ class Killing {
   }
 
   async #untilDone(): Promise<void> {
+    let look_ms = 0;
     const done = async (): Promise<boolean> => {
+      if (this.#done()) return true;
+      if (performance.now() < look_ms) return false;
       await this.#retryFailed();
-      return this.#done();
+      look_ms = performance.now() + LOOK_MS;
+      return false;
     };
     await this.#patiently(`${this.#name} in done/`, done);
   }
@@ -271,7 +280,7 @@ class Killing {
       // The first moment lies anywhere, the others after the taking-up: a text that is being parsed
       // when two daemons die is put aside, as it should be.
       if (n > 0) {
-        await waitFor("jobs", async () => (await this.#jobs()).length > 0, PATIENCE_MS);
+        await this.#patiently("jobs", async () => (await this.#jobs()).length > 0);
         await this.#retryFailed();
       }
       if (!(await this.#await(n === 0))) break;
@@ -334,7 +343,7 @@ const WHAT = { daemon: "the daemon", step: "the running step", both: "daemon and
 export function killTest(victim: Victim, kills: number, limit_ms: number): void {
   test(`kill -9 of ${WHAT[victim]} at ${kills} random moments`, { timeout: limit_ms }, async () => {
     const report = await Killing.run(await killStation(), {
-      ...{ victim, kills, kills_per_file: 3 },
+      ...{ victim, kills, kills_per_file: 6 },
       seed: testSeed(),
       entries: twoEntries,
     });

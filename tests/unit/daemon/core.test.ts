@@ -106,7 +106,10 @@ describe("while a job runs", () => {
   test("a stop waits for it; its end ends the daemon", () => {
     const stopping = feed([{ kind: "stop" }], running).state;
     expect(stopping).toMatchObject({ stop: "soft", phase: "stopping" });
-    expect(feed([{ kind: "woke" }], stopping).effect).toMatchObject({ kind: "wait" });
+    // A cancel is noticed all the same.
+    expect(feed([{ kind: "woke" }], stopping).effect).toMatchObject({ kind: "tidy" });
+    const waiting = feed([{ kind: "woke" }, { kind: "tidied" }], stopping);
+    expect(waiting.effect).toMatchObject({ kind: "wait" });
     const ended = feed([{ kind: "job_ended" }, { kind: "woke" }], stopping);
     expect(ended.effect).toEqual({ kind: "end" });
     expect(feed([{ kind: "stop" }], stopping).state.stop).toBe("hard");

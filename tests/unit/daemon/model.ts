@@ -26,6 +26,7 @@ export const command = fc.oneof(
   { weight: 10, arbitrary: one("drop", { name, good: fc.integer({ min: 0, max: 9 }) }) },
   { weight: 1, arbitrary: one("drop again", { name }) },
   { weight: 2, arbitrary: one("touch", { name, edit: fc.boolean() }) },
+  { weight: 1, arbitrary: one("delete", { name }) },
   { weight: 2, arbitrary: one("cancel", { job: fc.nat(9) }) },
   { weight: 1, arbitrary: one("retry", { job: fc.nat(9) }) },
   {
@@ -144,6 +145,13 @@ export class Play {
         else disk.touch(path, BigInt(Math.round((clock.now_ms() + HOUR_MS) * 1e6)));
         break;
       }
+      case "delete": {
+        const path = this.#path(act.name);
+        if (!disk.exists(path)) break;
+        this.#dropped.delete(disk.inode(path));
+        disk.remove(path);
+        break;
+      }
       case "cancel": {
         const id = this.#job(act.job);
         if (id !== undefined) await this.#person(() => sim.guest.cancel(id, clock.now_ms()));
@@ -244,6 +252,10 @@ export class Play {
       expect(job.attempt_count).toBeLessThanOrEqual(job.max_attempts);
     }
     expect(running).toBeLessThanOrEqual(1);
+    // A step whose job was cancelled ends, unless nobody is there to end it.
+    const { tree, life, disk_full } = this.#sim;
+    if (life === null || disk_full || tree === null || tree.exit !== null) return;
+    expect([tree.job_id, jobs.get(tree.job_id)?.state]).toEqual([tree.job_id, "IN_PROGRESS"]);
   }
 
   /** How often each inode is to be found under the inbox. */
