@@ -131,7 +131,8 @@ export class BenchStation {
     };
     const started_after_ms = await up;
     return {
-      ...{ pid: child.pid, started_after_ms },
+      pid: child.pid,
+      started_after_ms,
       stop: () => end("SIGTERM"),
       kill: () => end("SIGKILL"),
     };

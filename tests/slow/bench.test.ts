@@ -15,10 +15,12 @@ describe("npm run bench -- --json", () => {
     };
     expect(machine).toMatchObject({ cores: expect.any(Number), node: process.versions.node });
     const store = ["10", "1,000", "10,000"].flatMap((waiting) =>
-      ["claims", "accepts"].flatMap((what) => [
-        `${what} to plain SQLite, ${waiting} waiting`,
-        ...(waiting === "10" ? [] : [`${what} to those with 10, ${waiting} waiting`]),
-      ]),
+      ["claims", "accepts"].flatMap((what) =>
+        [
+          `${what} to plain SQLite, ${waiting} waiting`,
+          `${what} to those with 10, ${waiting} waiting`,
+        ].slice(0, waiting === "10" ? 1 : 2),
+      ),
     );
     expect(measures.map(({ name }) => name)).toEqual([
       "version_start_ratio",

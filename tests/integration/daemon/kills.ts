@@ -343,7 +343,9 @@ const WHAT = { daemon: "the daemon", step: "the running step", both: "daemon and
 export function killTest(victim: Victim, kills: number, limit_ms: number): void {
   test(`kill -9 of ${WHAT[victim]} at ${kills} random moments`, { timeout: limit_ms }, async () => {
     const report = await Killing.run(await killStation(), {
-      ...{ victim, kills, kills_per_file: 6 },
+      victim,
+      kills,
+      kills_per_file: 6,
       seed: testSeed(),
       entries: twoEntries,
     });

@@ -63,7 +63,9 @@ class Station {
       return read;
     };
     const rooms = { stepFault: () => null };
-    const { violations } = await checkStation({ ...this, lock_path: join(this.root, "l"), rooms });
+    const { violations } = await checkStation(
+      Object.assign({}, this, { lock_path: join(this.root, "l"), rooms }),
+    );
     return violations.map(({ rule, subject }) => [rule, subject]);
   }
 }

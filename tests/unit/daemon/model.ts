@@ -18,7 +18,7 @@ function one<T extends string, F extends object = object>(
   fields?: { [K in keyof F]: fc.Arbitrary<F[K]> },
 ): fc.Arbitrary<{ do: T } & F> {
   const values = fc.record(fields ?? ({} as { [K in keyof F]: fc.Arbitrary<F[K]> }));
-  return values.map((given) => ({ do: what, ...(given as F) }));
+  return values.map((given) => Object.assign({ do: what }, given as F));
 }
 
 /** What may happen, each as often as it deserves. */
@@ -81,8 +81,13 @@ export interface Tally {
 
 export function emptyTally(): Tally {
   return {
-    ...{ submissions: 0, complete: 0, failed: 0, cancelled: 0 },
-    ...{ crashes: 0, adopted: 0, refused_starts: 0 },
+    submissions: 0,
+    complete: 0,
+    failed: 0,
+    cancelled: 0,
+    crashes: 0,
+    adopted: 0,
+    refused_starts: 0,
   };
 }
 

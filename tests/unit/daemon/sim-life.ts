@@ -84,6 +84,8 @@ export class Life {
         if (!this.alive) throw new Crash();
         return this.sim.actAs(this, () => call.apply(disk, args));
       };
+    // Each is called with its disk, by `guarded`.
+    /* oxlint-disable typescript/unbound-method */
     return {
       readdir: guarded(disk.readdir),
       lstat: guarded(disk.lstat),
@@ -96,6 +98,7 @@ export class Life {
       rmdir: guarded(disk.rmdir),
       syncDir: guarded(disk.syncDir),
     };
+    /* oxlint-enable typescript/unbound-method */
   }
 
   #intake(): IntakeWorld {
@@ -133,15 +136,26 @@ export class Life {
     const { sim, store, clock } = this;
     const ignore = (): void => {};
     const report = {
-      ...{ warn: ignore, say: ignore, state: ignore, inboxBlocked: ignore },
-      ...{ jobStarts: ignore, jobEnds: ignore },
+      warn: ignore,
+      say: ignore,
+      state: ignore,
+      inboxBlocked: ignore,
+      jobStarts: ignore,
+      jobEnds: ignore,
     };
     return new Loop({
-      ...{ store, inbox, report, clock, log: LOG },
-      summaries: { sync: async () => {}, ids: () => [] },
+      store,
+      inbox,
+      report,
+      clock,
+      log: LOG,
+      summaries: {
+        sync: async () => {},
+        ids: () => [],
+      },
       owner_id: owner.id,
       runners: CAN.runners,
-      random: () => 0.05, // every end of a job reaps
+      random: () => 0.05,
       uptime_ms: () => sim.uptime_ms(),
       diskLow: () => (sim.disk_full ? "disk low" : null),
       takeLock: async () => sim.takeLock(this),
