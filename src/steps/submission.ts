@@ -247,7 +247,7 @@ class Invocation {
   #resumeCommand(): string {
     const { directory } = this.#submission;
     const { station_root } = this.#options;
-    return `touchstoned queue run --station ${shellWord(station_root)} --resume ${shellWord(directory)}`;
+    return `touchstoned queue run --resume ${shellWord(directory)} --station ${shellWord(station_root)}`;
   }
 
   async run(): Promise<SubmissionOutcome> {

@@ -154,6 +154,7 @@ test("a full disk stops new work and is said", async () => {
   const station = await DaemonStation.make({ machine: { limits: { min_free_disk_mb: 1e9 } } });
   const daemon = await station.daemon();
   station.drop("night.json");
+  await waitFor("the job", async () => (await station.jobs()).length === 1);
   await waitFor("the reason", async () => (await station.status()).why_idle?.includes("disk low"));
   expect((await station.jobs()).map(({ state }) => state)).toEqual(["PENDING"]);
   await station.stop(daemon);

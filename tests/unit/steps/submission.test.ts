@@ -336,7 +336,7 @@ describe("stopping", () => {
     expect(summary).toMatchObject({ state: "interrupted", done: 0 });
     // Whole, so that it works wherever it is pasted.
     expect(summary.resume_command).toBe(
-      `touchstoned queue run --station /station --resume ${directory}`,
+      `touchstoned queue run --resume ${directory} --station /station`,
     );
     expect(rows(summary).map((row) => row[1])).toEqual(["interrupted", "pending"]);
     expect(summary.entries[0]?.attempts).toBe(0);
