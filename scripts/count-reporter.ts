@@ -14,6 +14,10 @@ export class CountReporter implements Reporter {
     // A file that could not be loaded has no tests to count, but is a failure all the same.
     const broken = modules.filter((module) => module.errors().length > 0);
     for (const test of skipped) console.log(`skipped: ${nameOf(test)}`);
+    for (const test of passed) {
+      // One try more hides nothing: whoever reads the log is to look into it.
+      if (test.diagnostic()?.flaky === true) console.log(`FLAKY, passed again: ${nameOf(test)}`);
+    }
     const unexcused = skipped.filter((test) => !isExcused(nameOf(test), process.platform));
     if (process.env["TOUCHSTONED_NO_SKIPS"] === "1" && unexcused.length > 0) {
       console.log(`${unexcused.length} skipped tests should have run here`);
