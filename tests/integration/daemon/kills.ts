@@ -205,12 +205,14 @@ class Killing {
     const { victim } = this.#options;
     const moment_ms = this.#moment(first);
     const stepOrDone = () => this.#running() !== undefined || this.#done();
-    if (victim === "step") await waitFor("a step", stepOrDone, PATIENCE_MS);
+    if (victim === "step") await this.#patiently("a step", stepOrDone);
     await delay(victim === "step" && first ? moment_ms / 2 : moment_ms);
-    if (victim !== "daemon") await waitFor("a step", stepOrDone, PATIENCE_MS);
-    const jobs = await this.#jobs();
-    const worn = jobs.some(({ owner_deaths }) => owner_deaths >= DEATHS_LEFT_ALONE);
-    return !this.#done() && !worn;
+    await this.#patiently("worn jobs to end", async () => {
+      const worn = (await this.#jobs()).filter((job) => job.owner_deaths >= DEATHS_LEFT_ALONE);
+      return worn.every((job) => isEnded(job));
+    });
+    if (victim !== "daemon") await this.#patiently("a step", stepOrDone);
+    return !this.#done();
   }
 
   /** Kills, starts the daemon again where it was killed, checks. */
@@ -240,10 +242,18 @@ class Killing {
     wakeDaemon(stateFiles(this.#station.state_dir));
   }
 
-  /** Waits, and where that is in vain says how things stand. */
-  async #patiently(what: string, look: () => unknown): Promise<void> {
+  /** Waits while failed jobs are tried again; where that is in vain it says how things stand. */
+  async #patiently(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
+    let retry_ms = 0;
+    const lookAndRetry = async (): Promise<boolean> => {
+      if (await look()) return true;
+      if (this.#options.victim === "daemon" || performance.now() < retry_ms) return false;
+      await this.#retryFailed();
+      retry_ms = performance.now() + LOOK_MS;
+      return false;
+    };
     try {
-      await waitFor(what, async () => Boolean(await look()), PATIENCE_MS);
+      await waitFor(what, lookAndRetry, PATIENCE_MS);
     } catch (error) {
       const jobs = (await this.#jobs()).map(({ index, state, fence, failure, owner }) => {
         return `${index + 1} ${state} fence ${fence} ${owner ?? ""} ${failure?.message ?? ""}`;
@@ -261,15 +271,7 @@ class Killing {
   }
 
   async #untilDone(): Promise<void> {
-    let look_ms = 0;
-    const done = async (): Promise<boolean> => {
-      if (this.#done()) return true;
-      if (performance.now() < look_ms) return false;
-      await this.#retryFailed();
-      look_ms = performance.now() + LOOK_MS;
-      return false;
-    };
-    await this.#patiently(`${this.#name} in done/`, done);
+    await this.#patiently(`${this.#name} in done/`, () => this.#done());
   }
 
   /** One queue file from its drop to its end. */
@@ -279,10 +281,7 @@ class Killing {
     for (let n = 0; n < kills_per_file && this.#kills < kills; n += 1) {
       // The first moment lies anywhere, the others after the taking-up: a text that is being parsed
       // when two daemons die is put aside, as it should be.
-      if (n > 0) {
-        await this.#patiently("jobs", async () => (await this.#jobs()).length > 0);
-        await this.#retryFailed();
-      }
+      if (n > 0) await this.#patiently("jobs", async () => (await this.#jobs()).length > 0);
       if (!(await this.#await(n === 0))) break;
       await this.#strike();
     }
@@ -318,6 +317,8 @@ class Killing {
     for (const job of jobs) {
       const ends = (await store.history(job.id)).filter(({ to }) => to === "COMPLETE");
       expect([job.id, job.state, ends.length]).toEqual([job.id, "COMPLETE", 1]);
+      // An interruption is no attempt.
+      if (this.#options.victim === "daemon") expect(job.attempt_count).toBe(0);
     }
     expect(jobs.filter((job) => isRunning(job))).toEqual([]);
     return jobs;
