@@ -12,6 +12,9 @@ const BELOW_DAEMON = [
   "steps",
   "store",
   "intake",
+  "verdict",
+  "calibrate",
+  "evidence",
 ] as const;
 
 /**
@@ -28,7 +31,10 @@ const MAY_ENTER: Record<string, readonly string[]> = {
   models: ["core"],
   probes: ["core"],
   runners: ["core", "models"],
+  verdict: ["core"],
   eval: ["core", "runners", "probes", "models", "station"],
+  calibrate: ["core", "runners", "probes", "models", "verdict", "station"],
+  evidence: ["core", "station", "verdict", "models"],
   steps: ["core", "station", "queue", "eval", "runners", "probes"],
   daemon: [...BELOW_DAEMON],
   cli: [...BELOW_DAEMON, "daemon"],
@@ -48,6 +54,7 @@ const LIBRARY_HOME: Record<string, readonly string[]> = {
   "eventsource-parser": ["runners"],
   systeminformation: ["probes"],
   commander: ["cli"],
+  "simple-git": ["evidence"],
   chokidar: ["intake"],
   "node:sqlite": ["store"],
 };
