@@ -84,9 +84,22 @@ export interface Fault {
   http_status: number | null;
 }
 
+/** One call of a tool. `arguments_text` is the JSON that the model wrote, right or wrong. */
+export interface ToolCall {
+  id?: string | null | undefined;
+  name: string;
+  arguments_text: string;
+}
+
+/** One message, the same for all runners: each adapter writes it as its server wants it. */
 export interface ChatMessage {
-  role: "system" | "user" | "assistant";
+  role: "system" | "user" | "assistant" | "tool";
   content: string;
+  /** Of an assistant. */
+  tool_calls?: readonly ToolCall[] | undefined;
+  /** Of a tool's result: the call that it answers, and the tool's name (Ollama goes by that). */
+  tool_call_id?: string | undefined;
+  tool_name?: string | undefined;
 }
 
 /** Limits of one request, seconds on the monotonic clock. null = no limit of its own. */
@@ -159,6 +172,8 @@ export interface GenerateResult {
   /** Also partial, where the stream was cut. */
   text: string;
   reasoning_text: string;
+  /** In the order in which the answer makes them. */
+  tool_calls: readonly ToolCall[];
   finish_reason: string | null;
   /** Model name that the answer carries. */
   answered_model: string | null;
