@@ -31,6 +31,17 @@ export function ollamaOptions(
   return typeof options === "object" && options !== null && !Array.isArray(options) ? options : {};
 }
 
+/** Beside `options`, what makes Ollama load a second time where a later request says otherwise. */
+export function launchSettings(
+  extra_body: Readonly<Record<string, JsonValue>>,
+): Record<string, JsonValue> {
+  const { truncate, shift } = extra_body;
+  return {
+    ...(truncate === undefined ? {} : { truncate }),
+    ...(shift === undefined ? {} : { shift }),
+  };
+}
+
 /**
  * The body of a streamed chat. Every option is named in every request, also where it is the default:
  * a model's own file may set others. -1 for the length means "until it ends by itself".

@@ -19,6 +19,10 @@ export interface RunnerStart {
   /** Tokens of context for each slot. */
   context_length: number;
   slots: number;
+  /** Added to its environment. */
+  env?: Readonly<Record<string, string>> | undefined;
+  /** Variables of ours that it may see; all where left out. */
+  keep_env?: readonly string[] | undefined;
 }
 
 /** One runner of machine.yaml, with its secrets read. */
@@ -208,6 +212,8 @@ export interface UnloadResult {
 export interface LoadedModels {
   models: string[] | null;
   reason: string | null;
+  /** The connection was refused: nobody is there who could hold one. */
+  absent?: boolean;
 }
 
 /**
