@@ -1,3 +1,4 @@
+export { calibrationSettings, type CalibrationSettings } from "./calibration.ts";
 export { checkConfig } from "./check.ts";
 export { faultText } from "./config-file.ts";
 export { confine } from "./confine.ts";

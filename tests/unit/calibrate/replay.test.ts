@@ -37,9 +37,11 @@ function world(seconds: (turn: Turn, round: number) => number = () => 1): World 
     return signal.aborted ? failure("cancelled") : answer();
   };
   state.run = async (request, signal = new AbortController().signal) => {
-    let over = false;
-    const done = replay({ request, ask, signal, in_flight, clock }).finally(() => (over = true));
-    while (!over) {
+    const progress = { over: false };
+    const done = replay({ request, ask, signal, in_flight, clock }).finally(
+      () => (progress.over = true),
+    );
+    while (!progress.over) {
       await new Promise((resolve) => setImmediate(resolve));
       clock.advance(500);
     }
