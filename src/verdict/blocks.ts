@@ -24,7 +24,7 @@ function logRate(block: Block, arm: Arm, amounts: Column): number {
 }
 
 /** Log of throughput of arm B over arm A, server-counted output tokens a second. */
-export function blockValue(block: Block): number {
+function blockValue(block: Block): number {
   return logRate(block, "B", block.output_tokens) - logRate(block, "A", block.output_tokens);
 }
 
@@ -54,6 +54,11 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`;
 /** Blocks that are comparisons. */
 export function soundBlocks(blocks: readonly Block[]): Block[] {
   return blocks.filter((block) => blockFault(block) === null);
+}
+
+/** Log ratios of the blocks that are comparisons. */
+export function blockValues(blocks: readonly Block[]): number[] {
+  return soundBlocks(blocks).map(blockValue);
 }
 
 /** Output tokens a second and turns an hour of one arm over all blocks. */
