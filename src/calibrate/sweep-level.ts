@@ -18,13 +18,15 @@ export const NOISE_BLOCKS = 3;
 export const MOST_REPEATS = 2;
 /** Standard deviation of a block that periods are lengthened for, where they may be. */
 const SIGMA_WANTED = 0.07;
+/** A corpus should have so many different periods. */
+const SETS_IN_CORPUS = 4;
 /** Periods grow by this at most. */
 const LONGEST = 6;
 /** One-sided error of each look that gives a level up because no gain worth seeking can be there. */
 const GIVE_UP_ALPHA = 0.02;
 /** Start arms on each side: at least, and at most. */
 const ARMS = { least: 2, most: 4 } as const;
-const ARM_SEGMENTS = { least: 6, most: 32 } as const;
+const ARM_SEGMENTS = { least: 4, most: 32 } as const;
 
 export interface Rules {
   bounds: Bounds;
@@ -39,7 +41,10 @@ export function paceFactor(state: SweepState): number {
   return (pace.segments * pace.turns) / (method.segments_per_period * method.turns_per_segment);
 }
 
-/** A period that is `factor` times the shortest: more turns of each segment first, then more segments. */
+/**
+ * A period that is `factor` times the shortest: more segments, since each is an answer of its own to
+ * compare, as long as a block finds new ones; then more turns of each.
+ */
 export function paceFor(
   state: SweepState,
   corpus: CorpusSummary,
@@ -47,9 +52,10 @@ export function paceFor(
 ): SweepState["pace"] {
   const { segments_per_period, turns_per_segment } = state.method;
   const whole = Math.min(LONGEST, Math.max(1, Math.ceil(factor)));
-  const turns = Math.min(corpus.segment_length, turns_per_segment * whole);
-  const segments = Math.ceil((segments_per_period * turns_per_segment * whole) / turns);
-  return { turns: Math.max(turns, 1), segments };
+  const wanted = segments_per_period * turns_per_segment * whole;
+  const room = Math.max(segments_per_period, Math.floor(corpus.segments / SETS_IN_CORPUS));
+  const turns = Math.max(1, Math.min(corpus.segment_length, Math.ceil(wanted / room)));
+  return { turns, segments: Math.ceil(wanted / turns) };
 }
 
 export type NoiseStep =
