@@ -1,0 +1,76 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { isoTime } from "../core/clock.ts";
+import { systemErrorCode } from "../core/errors.ts";
+import { createFileAtomic, ensureDir, readTextIfThere } from "../core/files.ts";
+
+/** Somebody asked for a number that nothing proves (yet). */
+export interface CalibrationRequest {
+  key: string;
+  /** The first one that was given. */
+  reason: string;
+  requested_at: string;
+}
+
+const KEY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/;
+
+function requestsDir(state_dir: string): string {
+  return join(state_dir, "requests");
+}
+
+function requestPath(state_dir: string, key: string): string {
+  if (!KEY.test(key)) throw new RangeError(`no key of a request: ${JSON.stringify(key)}`);
+  return join(requestsDir(state_dir), `${key}.json`);
+}
+
+/** Asks for a calibration. The first reason stays, however often it is asked for. True: it is new. */
+export function requestCalibration(
+  state_dir: string,
+  request: { key: string; reason: string },
+  now_ms: number,
+): boolean {
+  const { key, reason } = request;
+  const path = requestPath(state_dir, key);
+  ensureDir(requestsDir(state_dir), 0o700);
+  const content: CalibrationRequest = { key, reason, requested_at: isoTime(now_ms) };
+  try {
+    createFileAtomic(path, `${JSON.stringify(content)}\n`, 0o600);
+    return true;
+  } catch (error) {
+    if (systemErrorCode(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** The open request for `key`; undefined where there is none. One that cannot be read counts. */
+export function openRequest(state_dir: string, key: string): CalibrationRequest | undefined {
+  const text = readTextIfThere(requestPath(state_dir, key));
+  if (text === undefined) return undefined;
+  try {
+    const value = JSON.parse(text) as Partial<CalibrationRequest>;
+    const { reason = "not known", requested_at = "" } = value;
+    return { key, reason: String(reason), requested_at: String(requested_at) };
+  } catch {
+    return { key, reason: "not known: its file cannot be read", requested_at: "" };
+  }
+}
+
+/** All open requests, oldest first. */
+export function openRequests(state_dir: string): CalibrationRequest[] {
+  let names: string[];
+  try {
+    names = readdirSync(requestsDir(state_dir));
+  } catch {
+    return [];
+  }
+  return names
+    .filter((name) => name.endsWith(".json") && KEY.test(name.slice(0, -5)))
+    .map((name) => openRequest(state_dir, name.slice(0, -5)))
+    .filter((request) => request !== undefined)
+    .sort((a, b) => (a.requested_at < b.requested_at ? -1 : 1));
+}
+
+/** Whole evidence for `key` is there: nobody waits for it any more. */
+export function closeRequest(state_dir: string, key: string): void {
+  rmSync(requestPath(state_dir, key), { force: true });
+}
