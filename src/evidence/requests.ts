@@ -49,7 +49,7 @@ export function openRequest(state_dir: string, key: string): CalibrationRequest 
   try {
     const value = JSON.parse(text) as Partial<CalibrationRequest>;
     const { reason = "not known", requested_at = "" } = value;
-    return { key, reason: String(reason), requested_at: String(requested_at) };
+    return { key, reason, requested_at };
   } catch {
     return { key, reason: "not known: its file cannot be read", requested_at: "" };
   }
