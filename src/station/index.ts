@@ -12,6 +12,7 @@ export {
   type LockStatus,
   type ModelLock,
 } from "./lock.ts";
+export { openLocked } from "./lock-file.ts";
 export { resolveLockPath } from "./lock-path.ts";
 export { findStation } from "./locate.ts";
 export { openStation, type Station } from "./open.ts";
