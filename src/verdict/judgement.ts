@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { SLOT_BOUNDS } from "../core/slot-bounds.ts";
 
 /** Ceilings and rates that a level above one slot must keep. At one slot they warn. */
 export const boundsSchema = z.strictObject({
@@ -82,9 +83,4 @@ export type Breach = z.infer<typeof breachSchema>;
 export type LevelJudgement = z.infer<typeof levelJudgementSchema>;
 export type Verdict = z.infer<typeof verdictSchema>;
 
-export const DEFAULT_BOUNDS: Bounds = {
-  memory_ceiling: 0.8,
-  swap_growth: 2,
-  swap_floor_mb_per_min: 64,
-  pressure_stall_share: 0.1,
-};
+export const DEFAULT_BOUNDS: Bounds = SLOT_BOUNDS;
