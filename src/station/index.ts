@@ -3,6 +3,7 @@ export { faultText } from "./config-file.ts";
 export { confine } from "./confine.ts";
 export { askingUser, chainFault, modeFault } from "./guarded.ts";
 export { initStation } from "./init.ts";
+export { inspectStation, type Inspection } from "./inspect.ts";
 export {
   acquireModelLock,
   endModelLock,
