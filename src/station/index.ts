@@ -13,6 +13,8 @@ export {
   type LockStatus,
   type ModelLock,
 } from "./lock.ts";
+export { inheritsLease, livingLeases, takeLease, type Lease } from "./lease.ts";
+export { Turn } from "./lock-turn.ts";
 export { resolveLockPath } from "./lock-path.ts";
 export { findStation } from "./locate.ts";
 export { openStation, type Station } from "./open.ts";

@@ -1,2 +1,3 @@
 export * from "./records.ts";
 export * from "./judgement.ts";
+export * from "./light.ts";

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { SLOT_BOUNDS } from "../core/slot-bounds.ts";
 
 /** Ceilings and rates that a level above one slot must keep. At one slot they warn. */
 export const boundsSchema = z.strictObject({
@@ -15,6 +14,7 @@ export const boundsSchema = z.strictObject({
 
 export const BOUND_NAMES = [
   "load",
+  "server",
   "slots",
   "context",
   "host_memory",
@@ -44,7 +44,8 @@ export const breachSchema = z.strictObject({
 export const levelJudgementSchema = z.strictObject({
   slots: z.int().positive(),
   against: z.int().positive(),
-  /** Throughput here over throughput of `against`, start-level cost included; null = not measured. */
+  /** Throughput here over throughput of `against`, with what the slots themselves cost where that was
+   * measured; null = not measured. */
   ratio: z.number().nullable(),
   ratio_low: z.number().nullable(),
   ratio_high: z.number().nullable(),
@@ -53,7 +54,10 @@ export const levelJudgementSchema = z.strictObject({
   /** Server-counted output tokens a second, all workers together. */
   tokens_per_s: z.number().nullable(),
   turns_per_hour: z.number().nullable(),
-  gain: z.enum(["accepted", "rejected", "not_proven", "not_measured"]),
+  /** `baseline` is one slot itself. */
+  gain: z.enum(["baseline", "accepted", "rejected", "not_proven", "not_measured"]),
+  /** Whether answers are proven to be those of one slot, within the margin. */
+  fidelity: z.enum(["proven", "not_proven", "broken", "not_measured"]),
   breaches: z.array(breachSchema),
   warnings: z.array(z.string()),
 });
@@ -82,5 +86,3 @@ export type BoundName = (typeof BOUND_NAMES)[number];
 export type Breach = z.infer<typeof breachSchema>;
 export type LevelJudgement = z.infer<typeof levelJudgementSchema>;
 export type Verdict = z.infer<typeof verdictSchema>;
-
-export const DEFAULT_BOUNDS: Bounds = SLOT_BOUNDS;

@@ -24,7 +24,10 @@ export const readingsSchema = z.strictObject({
   samples: count,
   host_used_peak_mb: amount.nullable(),
   host_total_mb: amount.nullable(),
-  /** Memory limit of our own control group where it is lower than the host's memory. */
+  /**
+   * Memory limit of our own control group where it is lower than the host's memory. No such limit is
+   * null without a line in `unavailable`; a limit that cannot be read is null with one.
+   */
   cgroup_used_peak_mb: amount.nullable(),
   cgroup_limit_mb: amount.nullable(),
   /** Empty where no GPU has memory of its own; null where that cannot be told. */
@@ -62,13 +65,14 @@ export const startSchema = z.strictObject({
 });
 
 /**
- * `workers` requests in flight from the first counted turn's start to the last counted turn's end.
- * Token counts are the server's; `output_tokens / window_s` is the throughput.
+ * Counted turns of some workers. `busy_s` is the sum of the turns' durations divided by the workers
+ * that were really in flight: the time in which all workers together did this work, with no ramp and
+ * no tail in it. Token counts are the server's; `output_tokens / busy_s` is the throughput.
  */
 export const periodSchema = z.strictObject({
   workers: count,
   turns: count,
-  window_s: amount,
+  busy_s: amount,
   prompt_tokens: count,
   output_tokens: count,
   cached_tokens: count.nullable(),
@@ -83,23 +87,39 @@ export const agreementSchema = z.strictObject({
   exact_flips: count,
 });
 
-/** Four periods on one start and the same prompts: arm A is the best so far, arm B the candidate. */
+const fourCounts = z.tuple([count, count, count, count]);
+const fourAmounts = z.tuple([amount, amount, amount, amount]);
+
+/**
+ * Four periods on one start, in the order of time: arm A is the best so far (`against` workers), arm B
+ * the candidate (`slots` workers). The first two have the same prompts, the last two have the same
+ * prompts. One column a quantity, one row a period (see `periodSchema`): a sweep must stay small.
+ */
 export const blockSchema = z.strictObject({
   order: z.enum(["ABBA", "BAAB"]),
-  periods: z.tuple([periodSchema, periodSchema, periodSchema, periodSchema]),
-  /** Requests sent in it, fillers among them. */
+  turns: fourCounts,
+  busy_s: fourAmounts,
+  prompt_tokens: fourCounts,
+  output_tokens: fourCounts,
+  /** null = the server does not tell. */
+  cached_tokens: fourCounts.nullable(),
+  /** Requests sent in it, lead-ins and fillers among them. */
   requests: count,
-  /** Why it does not count (another client, another mix of work); null where it does. */
-  discarded: z.string().nullable(),
   ended_at: instant,
 });
 
-/** The best number of workers on its own start, and on a start that has the candidate's slots. */
+/** Blocks that were thrown away, with the reason (another client, another mix of work). */
+export const discardSchema = z.strictObject({ reason: z.string(), blocks: count });
+
+/**
+ * The best number of workers (`workers`) on a start with `slots` slots: its own, or the candidate's.
+ * Every arm of a level has the same prompts; arms stand in the order of time, each on another start.
+ */
 export const startArmSchema = z.strictObject({
   slots: count,
   workers: count,
   turns: count,
-  window_s: amount,
+  busy_s: amount,
   output_tokens: count,
 });
 
@@ -112,30 +132,41 @@ export const clientSchema = z.strictObject({
   cpu_share: amount.nullable(),
 });
 
+/** One candidate: `slots` configured and busy, against the best number when it was tried. */
 export const levelSchema = z.strictObject({
   slots: count,
   /** Workers of arm A: the best level when this one was tried. */
   against: count,
   start: startSchema,
   blocks: z.array(blockSchema),
+  discards: z.array(discardSchema),
   start_arm: z.array(startArmSchema),
   /** Answers with all slots busy against those at one slot. */
   fidelity: agreementSchema,
-  readings: readingsSchema,
-  client: clientSchema,
+  /** null where nothing could be served. */
+  readings: readingsSchema.nullable(),
+  client: clientSchema.nullable(),
+  /** Why the server died or was lost while it served this level; null where it lived. */
+  lost: z.string().nullable(),
+  /** Why no more was measured here, in words. */
+  ended: z.string(),
   /** When the first and the last of it was measured; the age of evidence counts from the oldest. */
   measured_from: instant,
   measured_to: instant,
 });
 
-/** What one slot does by itself: noise, answers in another order, and what its bounds read. */
+/**
+ * What one slot does by itself: noise, answers in another order, and what its bounds read. Without
+ * blocks and readings where the ladder alone gave the answer.
+ */
 export const baselineSchema = z.strictObject({
   start: startSchema,
   blocks: z.array(blockSchema),
+  discards: z.array(discardSchema),
   /** Answers at one slot against those at one slot in another order. */
   self_agreement: agreementSchema,
-  readings: readingsSchema,
-  client: clientSchema,
+  readings: readingsSchema.nullable(),
+  client: clientSchema.nullable(),
   measured_from: instant,
   measured_to: instant,
 });
@@ -164,6 +195,8 @@ export const corpusSummarySchema = z.strictObject({
 export const methodSchema = z.strictObject({
   /** A candidate must beat the best by this share [0.10]. */
   gain_gate: z.number(),
+  /** A level is given up as soon as a gain of this share can be ruled out [0.20]. */
+  gain_sought: z.number(),
   /** One-sided error of each look at a block series [0.015]. */
   alpha_per_look: z.number(),
   blocks_min: count,
@@ -171,7 +204,10 @@ export const methodSchema = z.strictObject({
   /** Non-inferiority margin of the structural signature [0.05], at `fidelity_confidence` [0.95]. */
   fidelity_margin: z.number(),
   fidelity_confidence: z.number(),
+  /** Segments in a period, at least [4]; noisy devices get more. */
   segments_per_period: count,
+  /** Turns sent of each segment in a period [1]: noisy devices get more, up to the whole segment. */
+  turns_per_segment: count,
   max_slots: count,
   context_per_slot: count,
   temperature: z.number(),
@@ -202,6 +238,7 @@ export type Readings = z.infer<typeof readingsSchema>;
 export type StartRecord = z.infer<typeof startSchema>;
 export type Period = z.infer<typeof periodSchema>;
 export type Agreement = z.infer<typeof agreementSchema>;
+export type Discard = z.infer<typeof discardSchema>;
 export type Block = z.infer<typeof blockSchema>;
 export type StartArm = z.infer<typeof startArmSchema>;
 export type ClientReadings = z.infer<typeof clientSchema>;
