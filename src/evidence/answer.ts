@@ -5,7 +5,8 @@ import {
   type LiveFacts,
   type LiveOutcome,
 } from "./allowed.ts";
-import { writeRequest } from "./requests.ts";
+import { errorMessage } from "../core/errors.ts";
+import { requestCalibration, requestKey, requestPath } from "./requests.ts";
 import { clockBehind, heldLive, readSeen, seenPath, writeSeen, type Seen } from "./seen.ts";
 import {
   readSnapshot,
@@ -195,16 +196,23 @@ async function measured(
 }
 
 /** Puts the wish for a measurement down where one would help. */
-function withRequest(answer: AllowedAnswer, world: AnswerWorld): AllowedAnswer {
+function withRequest(
+  answer: AllowedAnswer,
+  { kind }: SnapshotRunner,
+  world: AnswerWorld,
+): AllowedAnswer {
   const { wants_measurement, runner, model, reason } = answer;
   if (!wants_measurement || runner === null || model === null) return answer;
-  const wish = { runner, model, reason, now_ms: world.now_ms };
-  const { path, fault } = writeRequest(world.state_dir, wish);
-  const note =
-    fault === null
-      ? `a measurement is asked for: ${path}; \`touchstoned slots calibrate\` makes it`
-      : `a measurement is needed, and the wish could not be written: ${fault}`;
-  return { ...answer, notes: [...answer.notes, note], request: fault === null ? path : null };
+  const key = requestKey(kind, model);
+  const path = requestPath(world.state_dir, key);
+  try {
+    requestCalibration(world.state_dir, { key, runner, model, reason }, world.now_ms);
+  } catch (error) {
+    const note = `a measurement is needed, and the request for it cannot be written: ${errorMessage(error)}`;
+    return { ...answer, notes: [...answer.notes, note] };
+  }
+  const note = `a measurement is asked for (${path}); \`touchstoned slots calibrate\` makes it`;
+  return { ...answer, notes: [...answer.notes, note], request: path };
 }
 
 /**
@@ -232,5 +240,5 @@ export async function answerAllowed(
   const runner = pickRunner(snapshot, question.runner);
   if ("reason" in runner) return { ...answerOne(runner.reason), ...known, refused: asked };
   const model = question.model ?? snapshot.model;
-  return withRequest(await measured(snapshot, runner, model, world), world);
+  return withRequest(await measured(snapshot, runner, model, world), runner, world);
 }

@@ -1,99 +1,99 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { errorMessage, systemErrorCode } from "../core/errors.ts";
-import { createFileAtomic, ensureDir } from "../core/files.ts";
+import { isoTime } from "../core/clock.ts";
+import { systemErrorCode } from "../core/errors.ts";
+import { createFileAtomic, ensureDir, readTextIfThere } from "../core/files.ts";
 
-const REQUESTS_DIR = "requests";
-
-/** A wish to have a model measured with a runner of machine.yaml. Loads no schema library. */
+/** Somebody asked for a number that nothing proves (yet). */
 export interface CalibrationRequest {
-  schema: "touchstoned/slot-request/1";
   key: string;
-  /** Name of the runner in machine.yaml. */
-  runner: string;
-  model: string;
-  /** The first one; later ones change nothing. */
+  /** Name of the runner in machine.yaml, and the model as it calls it; null where that was not said. */
+  runner: string | null;
+  model: string | null;
+  /** The first one that was given. */
   reason: string;
-  /** RFC 3339 */
-  requested: string;
+  requested_at: string;
 }
+
+const KEY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/;
 
 /**
- * One wish for each runner and model. Not the key of evidence: an upgrade of the runner makes other
- * evidence necessary, and the work to do is the same.
+ * Key of the request for a model on runners of a kind. Not the key of evidence: an upgrade of the
+ * runner makes other evidence necessary, and the work to do is the same.
  */
-export function requestKey(runner: string, model: string): string {
-  return createHash("sha256")
-    .update(JSON.stringify([runner, model]))
-    .digest("hex")
-    .slice(0, 16);
+export function requestKey(runner_kind: string, model: string): string {
+  const text = JSON.stringify([runner_kind, model]);
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-function requestPath(state_dir: string, key: string): string {
-  return join(state_dir, REQUESTS_DIR, `${key}.json`);
+function requestsDir(state_dir: string): string {
+  return join(state_dir, "requests");
 }
 
-/** Puts a wish down, once. Gives its path, or why it could not be written. */
-export function writeRequest(
+export function requestPath(state_dir: string, key: string): string {
+  if (!KEY.test(key)) throw new RangeError(`no key of a request: ${JSON.stringify(key)}`);
+  return join(requestsDir(state_dir), `${key}.json`);
+}
+
+/** Asks for a calibration. The first reason stays, however often it is asked for. True: it is new. */
+export function requestCalibration(
   state_dir: string,
-  wish: { runner: string; model: string; reason: string; now_ms: number },
-): { path: string; made: boolean; fault: string | null } {
-  const key = requestKey(wish.runner, wish.model);
+  request: { key: string; reason: string; runner?: string | null; model?: string | null },
+  now_ms: number,
+): boolean {
+  const { key, reason, runner = null, model = null } = request;
   const path = requestPath(state_dir, key);
-  if (statSync(path, { throwIfNoEntry: false }) !== undefined) {
-    return { path, made: false, fault: null };
-  }
-  const request: CalibrationRequest = {
-    schema: "touchstoned/slot-request/1",
-    key,
-    runner: wish.runner,
-    model: wish.model,
-    reason: wish.reason,
-    requested: new Date(wish.now_ms).toISOString(),
-  };
+  // Asked for many times a minute, and mostly there.
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return false;
+  ensureDir(requestsDir(state_dir), 0o700);
+  const requested_at = isoTime(now_ms);
+  const content: CalibrationRequest = { key, runner, model, reason, requested_at };
   try {
-    ensureDir(join(state_dir, REQUESTS_DIR), 0o700);
-    createFileAtomic(path, `${JSON.stringify(request, null, 2)}\n`, 0o600);
-    return { path, made: true, fault: null };
+    createFileAtomic(path, `${JSON.stringify(content)}\n`, 0o600);
+    return true;
   } catch (error) {
-    if (systemErrorCode(error) === "EEXIST") return { path, made: false, fault: null };
-    return { path, made: false, fault: errorMessage(error) };
+    if (systemErrorCode(error) === "EEXIST") return false;
+    throw error;
   }
 }
 
-function readRequest(path: string): CalibrationRequest | undefined {
+/** The open request for `key`; undefined where there is none. One that cannot be read counts. */
+export function openRequest(state_dir: string, key: string): CalibrationRequest | undefined {
+  const text = readTextIfThere(requestPath(state_dir, key));
+  if (text === undefined) return undefined;
   try {
-    const value = JSON.parse(readFileSync(path, "utf8")) as Partial<CalibrationRequest> | null;
-    const texts = [value?.key, value?.runner, value?.model, value?.reason, value?.requested];
-    const known = value?.schema === "touchstoned/slot-request/1";
-    return known && texts.every((text) => typeof text === "string")
-      ? (value as CalibrationRequest)
-      : undefined;
+    const value = JSON.parse(text) as Partial<CalibrationRequest>;
+    const { reason = "not known", requested_at = "", runner, model } = value;
+    return {
+      key,
+      runner: typeof runner === "string" ? runner : null,
+      model: typeof model === "string" ? model : null,
+      reason: String(reason),
+      requested_at: String(requested_at),
+    };
   } catch {
-    return undefined; // gone meanwhile, or not ours
+    const reason = "not known: its file cannot be read";
+    return { key, runner: null, model: null, reason, requested_at: "" };
   }
 }
 
-/** The open wishes, oldest first. */
+/** All open requests, oldest first. */
 export function openRequests(state_dir: string): CalibrationRequest[] {
   let names: string[];
   try {
-    names = readdirSync(join(state_dir, REQUESTS_DIR));
+    names = readdirSync(requestsDir(state_dir));
   } catch {
-    return []; // there was never one
+    return [];
   }
   return names
-    .filter((name) => /^[0-9a-f]{16}\.json$/.test(name))
-    .flatMap((name) => readRequest(join(state_dir, REQUESTS_DIR, name)) ?? [])
-    .sort((one, other) => one.requested.localeCompare(other.requested));
+    .filter((name) => name.endsWith(".json") && KEY.test(name.slice(0, -5)))
+    .map((name) => openRequest(state_dir, name.slice(0, -5)))
+    .filter((request) => request !== undefined)
+    .sort((a, b) => (a.requested_at < b.requested_at ? -1 : 1));
 }
 
-/** Takes a wish away: it was fulfilled by evidence. */
-export function clearRequest(state_dir: string, runner: string, model: string): void {
-  try {
-    unlinkSync(requestPath(state_dir, requestKey(runner, model)));
-  } catch (error) {
-    if (systemErrorCode(error) !== "ENOENT") throw error;
-  }
+/** Whole evidence for `key` is there: nobody waits for it any more. */
+export function closeRequest(state_dir: string, key: string): void {
+  rmSync(requestPath(state_dir, key), { force: true });
 }

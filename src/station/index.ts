@@ -19,7 +19,7 @@ export { resolveLockPath } from "./lock-path.ts";
 export { findStation } from "./locate.ts";
 export { openStation, type Station } from "./open.ts";
 export { settingRows } from "./origin.ts";
-export { userPaths, type Env } from "./paths.ts";
+export { isInside, toolEnv, userPaths, type Env } from "./paths.ts";
 export { resolveRunner } from "./runners.ts";
 export { machineSchema, policySchema, type MachineSettings } from "./schemas.ts";
 export { loadMachineSettings } from "./settings.ts";
