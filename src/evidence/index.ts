@@ -1,4 +1,5 @@
 export { EvidenceBook, type BookEntry } from "./book.ts";
+export { flatIdentity, readBookEntries } from "./book-entries.ts";
 export { evidenceSvg } from "./chart.ts";
 export { commitMessage } from "./commit-message.ts";
 export { commitOutbox, evidenceRef, type CommitMode, type CommitReport } from "./commit-outbox.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ensureDir } from "../../core/files.ts";
-import { readBookEntries } from "../../evidence/index.ts";
+import { flatIdentity, readBookEntries, type Identity } from "../../evidence/index.ts";
 import {
   settled,
   snapshotPath,
@@ -13,7 +13,7 @@ import {
   type SnapshotRunner,
   type Source,
 } from "../../evidence/light.ts";
-import { readDevice } from "../../probes/index.ts";
+import { readDevice, type DeviceReading } from "../../probes/index.ts";
 import { inspectStation, type Env, type Inspection } from "../../station/index.ts";
 
 export interface RebuildOptions {
@@ -28,23 +28,31 @@ export interface RebuildOptions {
   file: string | null;
 }
 
-/** This device in the terms of evidence. What cannot be read is null, and fits nothing that was. */
-export async function deviceFacts(state_dir: string): Promise<FlatIdentity> {
-  const device = await readDevice({ cache_path: join(state_dir, "slots", "device.json") });
-  const { accelerators } = device;
+/**
+ * This device in the terms of evidence; the key of the device is added by who signs. What cannot be
+ * read is null, and fits nothing that was read when it was measured.
+ */
+export function deviceIdentity(
+  device: DeviceReading,
+): Pick<Identity, "hardware" | "processor" | "memory_mb" | "accelerators" | "os_release"> {
   const bytes = device.memory_bytes.value;
+  const accelerators = device.accelerators.value?.map(({ name, driver, memory_mb }) => ({
+    name,
+    driver,
+    memory_mb,
+  }));
   return {
     hardware: device.hardware.value,
     processor: device.processor.value,
     memory_mb: bytes === null ? null : Math.round(bytes / 1e6),
-    accelerators:
-      accelerators.value === null
-        ? null
-        : JSON.stringify(
-            accelerators.value.map(({ name, driver, memory_mb }) => ({ driver, memory_mb, name })),
-          ),
+    accelerators: accelerators ?? null,
     os_release: device.os_release.value,
   };
+}
+
+async function deviceFacts(state_dir: string): Promise<FlatIdentity> {
+  const cache_path = join(state_dir, "slots", "device.json");
+  return flatIdentity(deviceIdentity(await readDevice({ cache_path })));
 }
 
 function runnersOf({ machine }: Inspection): SnapshotRunner[] {
@@ -104,7 +112,7 @@ export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedS
   const { env, cwd, explicit, file, now_ms } = options;
   const station = inspectStation({ env, cwd, explicit });
   const { settings, state_dir } = station;
-  ensureDir(state_dir, 0o700);
+  ensureDir(join(state_dir, "slots"), 0o700);
   const path = snapshotPath(state_dir);
   const book = readBookEntries(state_dir, settings.slots.bounds);
   const sources = [...station.sources, ...SYSTEM_SOURCES, ...book.sources].map(
