@@ -111,7 +111,7 @@ function entryOf(
   };
 }
 
-function names(directory: string): string[] {
+function documentNames(directory: string): string[] {
   try {
     return readdirSync(directory)
       .filter((name) => name.endsWith(".json"))
@@ -146,7 +146,7 @@ export function readBookEntries(
 } {
   const directory = join(state_dir, "evidence");
   const key_path = join(state_dir, "device.key");
-  const paths = names(directory).map((name) => join(directory, name));
+  const paths = documentNames(directory).map((name) => join(directory, name));
   const device = ownKey(state_dir, key_path);
   const waiting = new Set(
     outboxEntries(state_dir).entries.map(({ evidence }) => `${evidence.key} ${evidence.created}`),

@@ -3,7 +3,7 @@ import type { Evidence } from "./schema.ts";
 
 const WIDTH = 640;
 const HEIGHT = 380;
-const PLOT = { left: 64, right: 616, top: 78, bottom: 306 };
+const PLOT = { left: 56, right: 616, top: 84, bottom: 306 };
 
 /**
  * Both themes in one file: a picture in a README is shown by the reader's theme, and what knows no
@@ -84,7 +84,7 @@ function axes({ x, y, top, step, most }: Scale): string[] {
   }
   lines.push(
     `<text class="soft small" x="${at((PLOT.left + PLOT.right) / 2)}" y="${PLOT.bottom + 40}" text-anchor="middle">slots, all of them busy</text>`,
-    `<text class="soft small" x="${PLOT.left - 46}" y="${PLOT.top - 12}">tokens a second, all slots together</text>`,
+    `<text class="soft small" x="${PLOT.right}" y="47" text-anchor="end">tokens a second, all slots together</text>`,
   );
   return lines;
 }
@@ -98,12 +98,12 @@ function pointMarks({ slots, value, low, high, breach }: Point, { x, y }: Scale)
   ];
   for (const end of [from, to]) {
     lines.push(
-      `<line class="${stroke}" stroke-width="1.5" x1="${at(middle - 6)}" x2="${at(middle + 6)}" y1="${end}" y2="${end}"/>`,
+      `<line class="${stroke}" stroke-width="1.5" x1="${at(middle - 8)}" x2="${at(middle + 8)}" y1="${end}" y2="${end}"/>`,
     );
   }
   lines.push(
-    `<circle class="${bad ? "bad" : "dot"}" cx="${at(middle)}" cy="${at(y(value))}" r="5"/>`,
-    `<text class="ink small" x="${at(middle + 11)}" y="${at(y(value) + 4)}">${amount(value)}</text>`,
+    `<circle class="${bad ? "bad" : "dot"}" cx="${at(middle)}" cy="${at(y(value))}" r="4"/>`,
+    `<text class="ink small" x="${at(middle + 11)}" y="${at(y(value) + 16)}">${amount(value)}</text>`,
   );
   return lines;
 }
@@ -123,10 +123,12 @@ function upright(middle: number, kind: "chosen" | "badline"): string {
   return `<line class="${kind}" stroke-width="1.5" stroke-dasharray="4 4" x1="${at(middle)}" x2="${at(middle)}" y1="${PLOT.top}" y2="${PLOT.bottom}"/>`;
 }
 
+function label(middle: number, kind: string, text: string): string {
+  return `<text class="${kind} small" x="${at(middle)}" y="${PLOT.top - 4}" text-anchor="middle">${xml(text)}</text>`;
+}
+
 function marks(evidence: Evidence, { x }: Scale): string[] {
   const { recommended, first_breach: breach } = evidence.verdict;
-  const label = (middle: number, kind: string, text: string): string =>
-    `<text class="${kind} small" x="${at(middle)}" y="${PLOT.top - 4}" text-anchor="middle">${xml(text)}</text>`;
   const chosen = x(recommended);
   const lines = [upright(chosen, "chosen"), label(chosen, "chosentext", "recommended")];
   if (breach === null || breach.slots === recommended) return lines;
@@ -140,7 +142,7 @@ function marks(evidence: Evidence, { x }: Scale): string[] {
  */
 export function evidenceSvg(evidence: Evidence): string {
   const { identity, sweep, verdict } = evidence;
-  const found = points(sweep, verdict);
+  const found = points(verdict);
   const most = Math.max(
     verdict.recommended,
     verdict.first_breach?.slots ?? 1,

@@ -72,7 +72,10 @@ function requestOf(entry: OutboxEntry, now_ms: number): CommitRequest {
   };
 }
 
-const MOVED: Try = { kind: "again", reason: "the branch moves faster than it can be committed to" };
+const MOVED: Extract<Try, { kind: "again" }> = {
+  kind: "again",
+  reason: "the branch moves faster than it can be committed to",
+};
 
 async function tryRef(work: Work, entry: OutboxEntry, blobs: readonly NewFile[]): Promise<Try> {
   const { git, repository, clock } = work;
@@ -166,19 +169,20 @@ async function underLock(
 async function commitEntry(work: Work, entry: OutboxEntry): Promise<Try> {
   const { git, repository, stage_dir, clock, random, mode } = work;
   const attempt = mode === "ref" ? tryRef : tryBranch;
-  let last: Try = MOVED;
+  let last: Exclude<Try, { kind: "committed" }> = MOVED;
   try {
     const blobs = await writeBlobs(git, repository, filesOf(entry), stage_dir);
     for (let tried = 0; tried < TRIES; tried += 1) {
-      last = await attempt(work, entry, blobs);
-      if (last.kind !== "again") return last;
+      const outcome = await attempt(work, entry, blobs);
+      if (outcome.kind !== "again") return outcome;
+      last = outcome;
       const longest_ms = Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** tried);
       await clock.sleep(random() * longest_ms);
     }
   } catch (error) {
     return { kind: "waits", reason: `git: ${gitReason(error)}` };
   }
-  return { kind: "waits", reason: last.kind === "again" ? last.reason : MOVED.reason };
+  return { kind: "waits", reason: last.reason };
 }
 
 async function openWork(options: CommitOptions): Promise<Work | string> {

@@ -1,4 +1,4 @@
-import type { Sweep, Verdict, LevelJudgement, Block } from "../verdict/index.ts";
+import type { LevelJudgement, Sweep, Verdict } from "../verdict/index.ts";
 
 /** Throughput at one number of slots, with the interval that was measured. Tokens a second. */
 export interface Point {
@@ -15,39 +15,23 @@ export function boundName(bound: string): string {
   return bound.replaceAll("_", " ");
 }
 
-function throughput(blocks: readonly Block[]): number | null {
-  const periods = blocks
-    .filter(({ discarded }) => discarded === null)
-    .flatMap((block) => block.periods);
-  const window_s = periods.reduce((sum, period) => sum + period.window_s, 0);
-  const tokens = periods.reduce((sum, period) => sum + period.output_tokens, 0);
-  return window_s > 0 ? tokens / window_s : null;
+/** At one slot there is nothing to compare with: its interval is the noise of one block. */
+function interval(level: LevelJudgement, sigma: number): [low: number, high: number] {
+  const { ratio, ratio_low, ratio_high } = level;
+  if (level.slots === 1) return [Math.exp(-sigma), Math.exp(sigma)];
+  if (ratio === null || ratio <= 0) return [1, 1];
+  return [(ratio_low ?? ratio) / ratio, (ratio_high ?? ratio) / ratio];
 }
 
-function levelPoint(level: LevelJudgement): Point | null {
-  const { slots, tokens_per_s: value, ratio, ratio_low, ratio_high } = level;
-  if (value === null) return null;
-  const known = ratio !== null && ratio > 0;
-  return {
-    slots,
-    value,
-    low: known && ratio_low !== null ? (value * ratio_low) / ratio : value,
-    high: known && ratio_high !== null ? (value * ratio_high) / ratio : value,
-    breach: level.breaches[0] === undefined ? null : boundName(level.breaches[0].bound),
-  };
-}
-
-/** Points of the chart, one slot first. At one slot the interval is the noise of one block. */
-export function points(sweep: Sweep, verdict: Verdict): Point[] {
+/** Points of the chart, in the order of slots; levels without throughput are left out. */
+export function points({ levels, noise }: Verdict): Point[] {
   const found: Point[] = [];
-  const one = throughput(sweep.baseline.blocks);
-  if (one !== null && !verdict.levels.some(({ slots }) => slots === 1)) {
-    const spread = Math.exp(verdict.noise.sigma_log ?? 0);
-    found.push({ slots: 1, value: one, low: one / spread, high: one * spread, breach: null });
-  }
-  for (const level of verdict.levels) {
-    const point = levelPoint(level);
-    if (point !== null) found.push(point);
+  for (const level of levels) {
+    const { slots, tokens_per_s: value, breaches } = level;
+    if (value === null) continue;
+    const [low, high] = interval(level, noise.sigma_log ?? 0);
+    const breach = breaches[0] === undefined ? null : boundName(breaches[0].bound);
+    found.push({ slots, value, low: value * low, high: value * high, breach });
   }
   return found.sort((a, b) => a.slots - b.slots);
 }

@@ -117,8 +117,11 @@ async function readBranch(
   return { commit: commit.oid, known };
 }
 
+function seconds(epoch_ms: number): string {
+  return `@${Math.floor(epoch_ms / 1000)} +0000`;
+}
+
 function identity(request: CommitRequest) {
-  const seconds = (epoch_ms: number): string => `@${Math.floor(epoch_ms / 1000)} +0000`;
   return {
     GIT_AUTHOR_NAME: NAME,
     GIT_AUTHOR_EMAIL: EMAIL,

@@ -36,3 +36,4 @@ export {
 } from "./schema.ts";
 export { verifyEvidence, type Judge, type Verification } from "./verify.ts";
 export { documentsBelow, pinnedKeys } from "./work-tree.ts";
+export { writeEvidence, type WriteOptions, type Written } from "./write.ts";

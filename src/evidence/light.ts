@@ -149,12 +149,15 @@ export type LightCheck =
   | { ok: true; evidence: LightEvidence; fault: null }
   | { ok: false; evidence: null; fault: string };
 
+function refuse(fault: string): LightCheck {
+  return { ok: false, evidence: null, fault };
+}
+
 /**
  * Whether a text is evidence that is signed by one of `keys` and is as it was when it was signed, to
  * the byte. Does not look at its age, and does not judge its sweep again.
  */
 export function checkEvidence(text: string, keys: readonly DevicePublicKey[]): LightCheck {
-  const refuse = (fault: string): LightCheck => ({ ok: false, evidence: null, fault });
   if (Buffer.byteLength(text) >= MAX_EVIDENCE_BYTES) return refuse("it has 64 KiB or more");
   const document = parsed(text);
   if (document === undefined) return refuse("it is not a JSON document");
@@ -180,6 +183,10 @@ export interface Freshness {
   reason: string | null;
 }
 
+function stale(age_days: number | null, reason: string): Freshness {
+  return { fresh: false, age_days, reason };
+}
+
 /** A device's clock may run a little behind the one that wrote the date. */
 const AHEAD_MS = 60_000;
 
@@ -196,11 +203,6 @@ export function freshness(
     Date.parse(evidence.oldest_measured),
     Date.parse(evidence.created),
   ];
-  const stale = (age_days: number | null, reason: string): Freshness => ({
-    fresh: false,
-    age_days,
-    reason,
-  });
   if (Number.isNaN(oldest_ms) || Number.isNaN(created_ms)) {
     return stale(null, "its dates cannot be read");
   }

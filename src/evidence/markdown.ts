@@ -99,21 +99,45 @@ const LEVEL_HEADER = [
   "outcome",
 ];
 
-function memory(readings: Readings): string {
+function memory(readings: Readings | null | undefined): string {
+  if (readings === null || readings === undefined) return "-";
   const parts = [gigabytes(readings.host_used_peak_mb)];
   for (const gpu of readings.gpus ?? []) parts.push(`${gpu.id} ${gigabytes(gpu.used_peak_mb)}`);
   return parts.join(", ");
 }
+
+const GAINS: Record<LevelJudgement["gain"], string> = {
+  baseline: "one slot",
+  accepted: "gains",
+  rejected: "gains too little",
+  not_proven: "gain not proven",
+  not_measured: "not measured",
+};
+const FIDELITY: Record<LevelJudgement["fidelity"], string> = {
+  proven: "",
+  not_proven: ", answers not proven",
+  broken: ", answers change",
+  not_measured: ", answers not compared",
+};
 
 function outcome(judged: LevelJudgement): string {
   const broken = judged.breaches.map(({ bound }) => boundName(bound));
   if (broken.length > 0) return `breaks ${[...new Set(broken)].join(", ")}`;
   const warned =
     judged.warnings.length === 0 ? "" : ` (${plural(judged.warnings.length, "warning")})`;
-  return `${judged.gain === "accepted" ? "gains" : judged.gain.replaceAll("_", " ")}${warned}`;
+  return `${GAINS[judged.gain]}${judged.gain === "accepted" ? FIDELITY[judged.fidelity] : ""}${warned}`;
 }
 
-function levelRow(judged: LevelJudgement, level: Level | undefined): string[] {
+/** What was read and compared at a number of slots: one slot's is the baseline. */
+function measured(
+  { sweep }: Evidence,
+  slots: number,
+): Pick<Level, "readings" | "fidelity"> | undefined {
+  if (slots > 1) return sweep.levels.find((level) => level.slots === slots);
+  return { readings: sweep.baseline.readings, fidelity: sweep.baseline.self_agreement };
+}
+
+function levelRow(judged: LevelJudgement, level: ReturnType<typeof measured>): string[] {
   const { ratio, ratio_low, ratio_high, share_of_ideal } = judged;
   return [
     String(judged.slots),
@@ -122,20 +146,11 @@ function levelRow(judged: LevelJudgement, level: Level | undefined): string[] {
     ratio === null ? "-" : `${gain(ratio)} on ${judged.against}`,
     ratio_low === null || ratio_high === null ? "-" : `${gain(ratio_low)} to ${gain(ratio_high)}`,
     share_of_ideal === null ? "-" : `${amount(share_of_ideal * 100)} %`,
-    level === undefined ? "-" : memory(level.readings),
-    level === undefined ? "-" : amount(level.readings.swap_out_mb_per_min),
+    memory(level?.readings),
+    amount(level?.readings?.swap_out_mb_per_min),
     level === undefined ? "-" : `${level.fidelity.structural_flips} of ${level.fidelity.segments}`,
     outcome(judged),
   ];
-}
-
-function levelRows({ sweep, verdict }: Evidence): string[][] {
-  return verdict.levels.map((judged) =>
-    levelRow(
-      judged,
-      sweep.levels.find(({ slots }) => slots === judged.slots),
-    ),
-  );
 }
 
 function list(heading: string, lines: readonly string[]): string[] {
@@ -146,9 +161,9 @@ function list(heading: string, lines: readonly string[]): string[] {
 function extras({ sweep }: Evidence): string[] {
   return sweep.extras.map(({ slots, context_per_slot, period, failed_turns, note }) => {
     const speed =
-      period === null || period.window_s === 0
+      period === null || period.busy_s === 0
         ? "not measured"
-        : `${amount(period.output_tokens / period.window_s)} tokens/s`;
+        : `${amount(period.output_tokens / period.busy_s)} tokens/s`;
     return `${plural(slots, "slot")} of ${context_per_slot} tokens: ${speed}, ${plural(failed_turns, "failed turn")}${note === "" ? "" : `; ${note}`}`;
   });
 }
@@ -171,7 +186,10 @@ export function evidenceMarkdown(evidence: Evidence, picture: string): string {
     "",
     `![Throughput against slots](${picture})`,
     "",
-    table(LEVEL_HEADER, levelRows(evidence)),
+    table(
+      LEVEL_HEADER,
+      verdict.levels.map((judged) => levelRow(judged, measured(evidence, judged.slots))),
+    ),
     "",
     `Ended by: ${markdownCell(ending(sweep, verdict))}.`,
     "",

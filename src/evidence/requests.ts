@@ -64,14 +64,8 @@ export function openRequest(state_dir: string, key: string): CalibrationRequest 
   if (text === undefined) return undefined;
   try {
     const value = JSON.parse(text) as Partial<CalibrationRequest>;
-    const { reason = "not known", requested_at = "", runner, model } = value;
-    return {
-      key,
-      runner: typeof runner === "string" ? runner : null,
-      model: typeof model === "string" ? model : null,
-      reason: String(reason),
-      requested_at: String(requested_at),
-    };
+    const { reason = "not known", requested_at = "", runner = null, model = null } = value;
+    return { key, runner, model, reason, requested_at };
   } catch {
     const reason = "not known: its file cannot be read";
     return { key, runner: null, model: null, reason, requested_at: "" };

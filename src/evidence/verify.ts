@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Bounds, Sweep, Verdict } from "../verdict/index.ts";
+import { judge as judgeSweep, type Bounds, type Sweep, type Verdict } from "../verdict/index.ts";
 import { newestMeasured, oldestMeasured } from "./document.ts";
 import { checkEvidence, type DevicePublicKey } from "./light.ts";
 import { evidenceSchema, type Evidence } from "./schema.ts";
@@ -83,7 +83,7 @@ function contentFaults({ sweep, verdict, oldest_measured, created }: Evidence): 
 export function verifyEvidence(
   text: string,
   public_keys: readonly DevicePublicKey[],
-  judge: Judge,
+  judge: Judge = judgeSweep,
 ): Verification {
   const light = checkEvidence(text, public_keys);
   const faults = light.ok ? [] : [light.fault];

@@ -106,17 +106,18 @@ const SYSTEM_SOURCES: readonly Pick<Source, "path" | "how">[] = [
 
 /**
  * Reads and checks everything that an answer depends on, and keeps it as the snapshot of the station.
- * Marks are taken before the reading: what changes meanwhile is found at the next look.
+ * Where a source was changed just before or meanwhile, nothing is kept, and the next look is a slow
+ * one, too: nobody could tell which state of it the snapshot holds.
  */
 export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedSnapshot> {
   const { env, cwd, explicit, file, now_ms } = options;
   const station = inspectStation({ env, cwd, explicit });
   const { settings, state_dir } = station;
   ensureDir(join(state_dir, "slots"), 0o700);
-  const path = snapshotPath(state_dir);
+  const snapshot_path = snapshotPath(state_dir);
   const book = readBookEntries(state_dir, settings.slots.bounds);
   const sources = [...station.sources, ...SYSTEM_SOURCES, ...book.sources].map(
-    (source): Source => ({ ...source, mark: sourceMark(source.path, source.how) }),
+    ({ path, how }): Source => ({ path, how, mark: sourceMark(path, how) }),
   );
   const { local_models, evidence } = settings;
   const asks =
@@ -137,8 +138,8 @@ export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedS
     model: local_models.model ?? null,
     device: asks ? { ...(await deviceFacts(state_dir)), device_key: book.device_key } : {},
     evidence: asks ? book.entries : [],
-    files: await digests(path, file),
+    files: await digests(snapshot_path, file),
   };
-  if (settled(sources, now_ms)) writeSnapshot(path, snapshot);
+  if (settled(sources, now_ms)) writeSnapshot(snapshot_path, snapshot);
   return snapshot;
 }
