@@ -1,4 +1,5 @@
-import { readdirSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isoTime } from "../core/clock.ts";
 import { systemErrorCode } from "../core/errors.ts";
@@ -7,6 +8,9 @@ import { createFileAtomic, ensureDir, readTextIfThere } from "../core/files.ts";
 /** Somebody asked for a number that nothing proves (yet). */
 export interface CalibrationRequest {
   key: string;
+  /** Name of the runner in machine.yaml, and the model as it calls it; null where that was not said. */
+  runner: string | null;
+  model: string | null;
   /** The first one that was given. */
   reason: string;
   requested_at: string;
@@ -14,11 +18,20 @@ export interface CalibrationRequest {
 
 const KEY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/;
 
+/**
+ * Key of the request for a model on runners of a kind. Not the key of evidence: an upgrade of the
+ * runner makes other evidence necessary, and the work to do is the same.
+ */
+export function requestKey(runner_kind: string, model: string): string {
+  const text = JSON.stringify([runner_kind, model]);
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+}
+
 function requestsDir(state_dir: string): string {
   return join(state_dir, "requests");
 }
 
-function requestPath(state_dir: string, key: string): string {
+export function requestPath(state_dir: string, key: string): string {
   if (!KEY.test(key)) throw new RangeError(`no key of a request: ${JSON.stringify(key)}`);
   return join(requestsDir(state_dir), `${key}.json`);
 }
@@ -26,13 +39,16 @@ function requestPath(state_dir: string, key: string): string {
 /** Asks for a calibration. The first reason stays, however often it is asked for. True: it is new. */
 export function requestCalibration(
   state_dir: string,
-  request: { key: string; reason: string },
+  request: { key: string; reason: string; runner?: string | null; model?: string | null },
   now_ms: number,
 ): boolean {
-  const { key, reason } = request;
+  const { key, reason, runner = null, model = null } = request;
   const path = requestPath(state_dir, key);
+  // Asked for many times a minute, and mostly there.
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return false;
   ensureDir(requestsDir(state_dir), 0o700);
-  const content: CalibrationRequest = { key, reason, requested_at: isoTime(now_ms) };
+  const requested_at = isoTime(now_ms);
+  const content: CalibrationRequest = { key, runner, model, reason, requested_at };
   try {
     createFileAtomic(path, `${JSON.stringify(content)}\n`, 0o600);
     return true;
@@ -48,10 +64,11 @@ export function openRequest(state_dir: string, key: string): CalibrationRequest 
   if (text === undefined) return undefined;
   try {
     const value = JSON.parse(text) as Partial<CalibrationRequest>;
-    const { reason = "not known", requested_at = "" } = value;
-    return { key, reason, requested_at };
+    const { reason = "not known", requested_at = "", runner = null, model = null } = value;
+    return { key, runner, model, reason, requested_at };
   } catch {
-    return { key, reason: "not known: its file cannot be read", requested_at: "" };
+    const reason = "not known: its file cannot be read";
+    return { key, runner: null, model: null, reason, requested_at: "" };
   }
 }
 

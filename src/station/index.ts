@@ -3,6 +3,7 @@ export { faultText } from "./config-file.ts";
 export { confine } from "./confine.ts";
 export { askingUser, chainFault, modeFault } from "./guarded.ts";
 export { initStation } from "./init.ts";
+export { inspectStation, type Inspection } from "./inspect.ts";
 export {
   acquireModelLock,
   endModelLock,
@@ -13,6 +14,8 @@ export {
   type ModelLock,
 } from "./lock.ts";
 export { openLocked } from "./lock-file.ts";
+export { inheritsLease, livingLeases, takeLease, type Lease } from "./lease.ts";
+export { Turn } from "./lock-turn.ts";
 export { resolveLockPath } from "./lock-path.ts";
 export { findStation } from "./locate.ts";
 export { openStation, type Station } from "./open.ts";

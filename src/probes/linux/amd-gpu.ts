@@ -1,36 +1,7 @@
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { known, megabytes, type Reading } from "../reading.ts";
 import { KeptFile } from "./kept-file.ts";
-
-/** PCI vendor numbers. */
-const VENDORS: Record<string, "nvidia" | "amd" | "intel"> = {
-  "0x10de": "nvidia",
-  "0x1002": "amd",
-  "0x8086": "intel",
-};
-
-/** Makers of the display controllers on the PCI bus (class 03), known ones by name. */
-export function displayVendors(root: string): string[] {
-  const devices = join(root, "sys/bus/pci/devices");
-  let names: string[];
-  try {
-    names = readdirSync(devices);
-  } catch {
-    return [];
-  }
-  const vendors: string[] = [];
-  for (const name of names) {
-    try {
-      if (!readFileSync(join(devices, name, "class"), "latin1").startsWith("0x03")) continue;
-      const id = readFileSync(join(devices, name, "vendor"), "latin1").trim();
-      vendors.push(VENDORS[id] ?? id);
-    } catch {
-      // Unplugged meanwhile, or no PCI device after all.
-    }
-  }
-  return vendors;
-}
 
 /**
  * Memory in use on AMD GPUs, from the files of the amdgpu driver: the same counters that
