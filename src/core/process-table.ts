@@ -156,7 +156,8 @@ export function treeMembers(
 
 let bootId: string | undefined;
 
-function readBootId(): string {
+/** Tells one run of the kernel from another. */
+export function readBootId(): string {
   bootId ??= linux
     ? readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()
     : output("sysctl", ["-n", "kern.bootsessionuuid"]).trim();

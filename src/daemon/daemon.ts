@@ -139,7 +139,8 @@ function makeLoop(
     random: options.random ?? Math.random,
     uptime_ms: () => (process.platform === "linux" ? uptime() * 1000 : null),
     diskLow: () => diskLow(setting),
-    takeLock: (signal) => rooms.lock({ wait_s: 0, purpose: "daemon", run_id: null, signal }),
+    takeLock: (signal) =>
+      rooms.lock({ wait_s: 0, purpose: "daemon", run_id: null, signal, comes_back: true }),
     reap: () => beatOnce({ store, owner, clock, log, onReaped: () => undefined }),
     jobRun: (job) =>
       new JobRun(

@@ -4,6 +4,7 @@ export { faultText } from "./config-file.ts";
 export { confine } from "./confine.ts";
 export { askingUser, chainFault, modeFault } from "./guarded.ts";
 export { initStation } from "./init.ts";
+export { inspectStation, type Inspection } from "./inspect.ts";
 export {
   acquireModelLock,
   endModelLock,
@@ -13,11 +14,14 @@ export {
   type LockStatus,
   type ModelLock,
 } from "./lock.ts";
+export { openLocked } from "./lock-file.ts";
+export { inheritsLease, livingLeases, takeLease, type Lease } from "./lease.ts";
+export { Turn } from "./lock-turn.ts";
 export { resolveLockPath } from "./lock-path.ts";
 export { findStation } from "./locate.ts";
 export { openStation, type Station } from "./open.ts";
 export { settingRows } from "./origin.ts";
-export { userPaths, type Env } from "./paths.ts";
+export { isInside, toolEnv, userPaths, type Env } from "./paths.ts";
 export { resolveRunner } from "./runners.ts";
 export { machineSchema, policySchema, type MachineSettings } from "./schemas.ts";
 export { loadMachineSettings } from "./settings.ts";

@@ -3,3 +3,4 @@
  * many times a minute.
  */
 export { locateState } from "./locate.ts";
+export { machineConfigPath } from "./paths.ts";

@@ -2,6 +2,7 @@ import { closeSync, fstatSync } from "node:fs";
 import { isoTime, type Clock } from "../core/clock.ts";
 import { configError, EXIT, TouchstonedError } from "../core/errors.ts";
 import { carriesLock, isFileAt, openLocked, statIfThere, unlock } from "./lock-file.ts";
+import { leaseText, livingLeases, type LeaseInfo } from "./lease-info.ts";
 import {
   livingHolder,
   lockingProcesses,
@@ -10,6 +11,7 @@ import {
   type LockHolder,
   type LockProcess,
 } from "./lock-holder.ts";
+import { Turn } from "./lock-turn.ts";
 import { variable, type Env } from "./paths.ts";
 
 const LOCK_FD_VARIABLE = "TOUCHSTONED_LOCK_FD";
@@ -28,8 +30,12 @@ export interface ModelLock {
 export interface LockStatus {
   path: string;
   held: boolean;
+  /** `shared`: by those who hold slots; null where it is free. */
+  mode: "exclusive" | "shared" | null;
   /** What the holder says of itself, where it is one of ours and proven alive. */
   holder: LockHolder | null;
+  /** Those who share it and hold a slot each. */
+  shared: LeaseInfo[];
   /** Processes that hold it, as far as this user may see. */
   processes: LockProcess[];
   /** One sentence for a person. */
@@ -44,6 +50,8 @@ export interface AcquireOptions {
   holder: { purpose: string; run_id: string | null };
   clock: Clock;
   signal?: AbortSignal;
+  /** For one who tries again and again without waiting here: keeps its place between the tries. */
+  turn?: Turn;
   /** Called once, when there is something to wait for. */
   onWait?: (status: LockStatus) => void;
   /** 0 to 1, for the jitter. */
@@ -63,20 +71,34 @@ function describe(holder: LockHolder | undefined, processes: readonly LockProces
   return `held by another program (a shell?)${seen === "" ? "" : `: ${seen}`}, since when is not known`;
 }
 
+function describeShared(shared: readonly LeaseInfo[], processes: readonly LockProcess[]): string {
+  if (shared.length > 0) return `shared by ${shared.map(leaseText).join(", ")}`;
+  const seen = processes.map(({ pid, command }) => `pid ${pid} (${command})`).join(", ");
+  return `shared by another program${seen === "" ? "" : `: ${seen}`}`;
+}
+
+/** Takes the lock for the moment of a look; false where somebody is in the way. */
+async function wouldGet(path: string, how: "exclusive" | "shared"): Promise<boolean> {
+  const fd = await openLocked(path, how);
+  if (fd !== undefined) closeSync(fd);
+  return fd !== undefined;
+}
+
 /** Who holds the lock. Makes the file where there is none; takes nothing for longer than a look. */
 export async function lockStatus(path: string): Promise<LockStatus> {
+  const free = { path, held: false, mode: null, holder: null, shared: [], processes: [] };
   const file = statIfThere(path);
-  if (file === undefined) {
-    return { path, held: false, holder: null, processes: [], text: "free (never taken yet)" };
-  }
-  const fd = await openLocked(path, "shared");
-  if (fd !== undefined) {
-    closeSync(fd);
-    return { path, held: false, holder: null, processes: [], text: "free" };
-  }
-  const holder = livingHolder(path);
+  if (file === undefined) return { ...free, text: "free (never taken yet)" };
+  if (await wouldGet(path, "exclusive")) return { ...free, text: "free" };
   const processes = lockingProcesses(path, file);
-  return { path, held: true, holder: holder ?? null, processes, text: describe(holder, processes) };
+  if (await wouldGet(path, "shared")) {
+    const shared = livingLeases(path);
+    const text = describeShared(shared, processes);
+    return { path, held: true, mode: "shared", holder: null, shared, processes, text };
+  }
+  const holder = livingHolder(path) ?? null;
+  const text = describe(holder ?? undefined, processes);
+  return { path, held: true, mode: "exclusive", holder, shared: [], processes, text };
 }
 
 function heldLock(path: string, fd: number, onRelease: () => void): ModelLock {
@@ -119,6 +141,20 @@ async function busy(path: string): Promise<TouchstonedError> {
  * within `wait_s`, `lock_unusable` (78) where the file cannot be used.
  */
 export async function acquireModelLock(options: AcquireOptions): Promise<ModelLock> {
+  const turn = options.turn ?? new Turn(options.path);
+  let kept = false;
+  try {
+    return await acquireInTurn(options, turn);
+  } catch (error) {
+    kept = options.turn !== undefined && options.signal?.aborted !== true;
+    throw error;
+  } finally {
+    if (kept) turn.keep();
+    else turn.release();
+  }
+}
+
+async function acquireInTurn(options: AcquireOptions, turn: Turn): Promise<ModelLock> {
   const { path, clock, signal } = options;
   const random = options.random ?? Math.random;
   const deadline_ms = clock.monotonic_ms() + options.wait_s * 1000;
@@ -134,6 +170,8 @@ export async function acquireModelLock(options: AcquireOptions): Promise<ModelLo
       closeSync(fd);
       continue;
     }
+    // Whoever will not wait here has no place in it, unless it comes back.
+    if (options.wait_s > 0 || options.turn !== undefined) await turn.take();
     const left_ms = deadline_ms - clock.monotonic_ms();
     if (left_ms <= 0 && look > 0) throw await busy(path);
     if (look === 0 && options.wait_s > 0) options.onWait?.(await lockStatus(path));

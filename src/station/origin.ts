@@ -141,6 +141,21 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
   ];
 }
 
+/** What only the policy says: each leaf with its default, or where it stands. */
+function policyRows({ policy }: Files): SettingRow[] {
+  const { local_models, slots, evidence } = policy.value;
+  const settings = {
+    local_models: { runner: null, model: null, ...local_models },
+    slots,
+    evidence,
+  };
+  return leaves(settings).map(({ path, value }): SettingRow => ({
+    key: path.join("."),
+    value,
+    origin: fromFile(policy, path) ?? BUILT_IN,
+  }));
+}
+
 function placeRows(options: FindOptions, root: string, machine_path: string): SettingRow[] {
   const by = {
     option: origin("option", "--station"),
@@ -171,6 +186,7 @@ export function settingRows(options: FindOptions): SettingRow[] {
   return [
     ...placeRows(options, root, machineConfigPath(options.env)),
     ...machineRows(files, options.env, root),
+    ...policyRows(files),
     ...jobRows(files),
   ];
 }

@@ -11,6 +11,7 @@ import {
   programName,
   serverArguments,
 } from "./calibration-schema.ts";
+import { EVIDENCE_MAX_AGE_DAYS, MAX_SLOTS, SLOT_BOUNDS } from "../core/slot-bounds.ts";
 
 const version = z
   .literal(1, { error: "this program knows schema_version 1 only" })
@@ -33,6 +34,61 @@ export const inboxSchema = z
   })
   .describe("How files in inbox/ are taken up");
 
+/** A bound that a repository may lower, never raise. */
+function tighter(most: number, about: string) {
+  const error = `must be above 0 and at most ${most}: a repository may only tighten it`;
+  return z.number({ error }).positive({ error }).max(most, { error }).default(most).describe(about);
+}
+
+export const localModelsSchema = z
+  .strictObject({
+    concurrent_runs: z
+      .union([z.int().positive().max(64), z.literal("measured")], {
+        error: 'must be a whole number from 1 to 64, or "measured"',
+      })
+      .default(1)
+      .describe(
+        'Requests at once: 1, a ceiling that must be measured, or "measured" for what the evidence says',
+      ),
+    runner: z.string().optional().describe("Runner of machine.yaml; the only one where left out"),
+    model: z.string().optional().describe("Model as the runner calls it"),
+  })
+  .describe("How many requests scripts may send at once");
+
+export const slotsSchema = z
+  .strictObject({
+    max_slots: z.int().positive().max(64).default(MAX_SLOTS).describe("A sweep tries no more"),
+    bounds: z
+      .strictObject({
+        memory_ceiling: tighter(
+          SLOT_BOUNDS.memory_ceiling,
+          "Share of the memory of host, control group and each GPU",
+        ),
+        swap_growth: tighter(SLOT_BOUNDS.swap_growth, "Swap-out against that at one slot, times"),
+        swap_floor_mb_per_min: tighter(
+          SLOT_BOUNDS.swap_floor_mb_per_min,
+          "Swap-out that is always allowed, MB a minute",
+        ),
+        pressure_stall_share: tighter(
+          SLOT_BOUNDS.pressure_stall_share,
+          "Share of the time that tasks stand still for want of memory",
+        ),
+      })
+      .prefault({})
+      .describe("What more than one slot must keep; may only be lowered"),
+  })
+  .describe("How slots are measured");
+
+export const evidenceSchema = z
+  .strictObject({
+    commit: z
+      .enum(["branch", "ref", "off"])
+      .default("branch")
+      .describe("Where evidence is committed: the current branch, a branch of its own, nowhere"),
+    max_age_days: tighter(EVIDENCE_MAX_AGE_DAYS, "Older evidence is stale, days"),
+  })
+  .describe("What becomes of measurements");
+
 /** touchstoned.yaml: what a repository may say. It names nothing that runs or reaches out. */
 export const policySchema = z.strictObject({
   schema_version: version,
@@ -44,6 +100,9 @@ export const policySchema = z.strictObject({
     .describe("Tighter bounds than machine.yaml's; looser ones are an error"),
   power: z.strictObject({ keep_awake: keepAwake.optional() }).default({}),
   inbox: inboxSchema.prefault({}),
+  local_models: localModelsSchema.prefault({}),
+  slots: slotsSchema.prefault({}),
+  evidence: evidenceSchema.prefault({}),
 });
 
 /** Scheme, host and port: each runner adds its own paths. */

@@ -38,6 +38,9 @@ export interface StationSettings {
   limits: JobLimits;
   power: { keep_awake: "while_running" | "never" };
   inbox: { min_age_seconds: number };
+  local_models: Policy["local_models"];
+  slots: Policy["slots"];
+  evidence: Policy["evidence"];
   /** Names of the runners of machine.yaml, in its order. */
   runner_names: string[];
   /** Reset commands that may be named here, the runners' own first. */
@@ -150,6 +153,23 @@ function limitFaults({ policy, machine }: Policies): ConfigFault[] {
   });
 }
 
+/** A repository names runners, and machine.yaml says what they are. */
+function runnerFaults({ policy, machine }: Policies): ConfigFault[] {
+  const names = machine.value.runners.map(({ name }) => name);
+  return (["defaults", "local_models"] as const).flatMap((group) => {
+    const { runner } = policy.value[group];
+    if (runner === undefined || names.includes(runner)) return [];
+    const nearest = nearestKey(runner, names);
+    const known = names.length === 0 ? "it declares none" : `it declares ${names.join(", ")}`;
+    return faultAt(
+      policy,
+      [group, "runner"],
+      `"${runner}" is no runner of ${machine.path}`,
+      nearest === undefined ? `Name one of its runners; ${known}.` : `Did you mean "${nearest}"?`,
+    );
+  });
+}
+
 function defaultsFaults({ policy, machine }: Policies): ConfigFault[] {
   const { defaults, limits } = policy.value;
   const faults: ConfigFault[] = [];
@@ -160,19 +180,7 @@ function defaultsFaults({ policy, machine }: Policies): ConfigFault[] {
     const message = `${value} is above the limit of ${limit}`;
     faults.push(faultAt(policy, ["defaults", ...path], message, "Lower it, or raise the limit."));
   }
-  const names = machine.value.runners.map(({ name }) => name);
-  if (defaults.runner !== undefined && !names.includes(defaults.runner)) {
-    const nearest = nearestKey(defaults.runner, names);
-    const known = names.length === 0 ? "it declares none" : `it declares ${names.join(", ")}`;
-    faults.push(
-      faultAt(
-        policy,
-        ["defaults", "runner"],
-        `"${defaults.runner}" is no runner of ${machine.path}`,
-        nearest === undefined ? `Name one of its runners; ${known}.` : `Did you mean "${nearest}"?`,
-      ),
-    );
-  }
+  faults.push(...runnerFaults({ policy, machine }));
   const reset = defaults.reset_command;
   if (reset !== undefined && !resetCommandAllowed(reset, allowedResetCommands(machine.value))) {
     faults.push(
@@ -212,6 +220,9 @@ export function mergeSettings(policy: Policy, machine: MachineSettings): Station
       keep_awake: machine.power.keep_awake ?? policy.power.keep_awake,
     }),
     inbox: policy.inbox,
+    local_models: policy.local_models,
+    slots: policy.slots,
+    evidence: policy.evidence,
     runner_names: machine.runners.map(({ name }) => name),
     allowed_reset_commands: allowedResetCommands(machine),
   };

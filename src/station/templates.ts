@@ -1,6 +1,12 @@
 import { z } from "zod";
 import { jobLimitsSchema, jobSettingsSchema } from "../core/job-settings.ts";
-import { inboxSchema, powerSchema } from "./schemas.ts";
+import {
+  evidenceSchema,
+  inboxSchema,
+  localModelsSchema,
+  powerSchema,
+  slotsSchema,
+} from "./schemas.ts";
 
 interface Shape {
   description?: string;
@@ -47,6 +53,18 @@ ${commented(powerSchema, "  ")}
 
 # inbox:
 ${commented(inboxSchema, "  ")}
+
+# How many requests scripts may send at once (\`touchstoned slots allowed\`):
+# local_models:
+${commented(localModelsSchema, "  ")}
+
+# How slots are measured (\`touchstoned slots calibrate\`):
+# slots:
+${commented(slotsSchema, "  ")}
+
+# What becomes of the measurements:
+# evidence:
+${commented(evidenceSchema, "  ")}
 `;
 }
 

@@ -28,6 +28,7 @@ import {
   lockEnvironment,
   resolveLockPath,
   resolveRunner,
+  Turn,
   type ModelLock,
   type Station,
 } from "../station/index.ts";
@@ -100,11 +101,12 @@ export function realRooms(options: RealRoomsOptions): Rooms {
   const { station, clock, env } = options;
   const new_id = ulidSource(clock);
   const locks = new Map<object, ModelLock>();
+  let turn: Turn | undefined;
   const declared = station.machine.runners.map(({ name, url }) => ({ name, url: url ?? null }));
   return {
     clock,
     new_id,
-    async lock({ wait_s, purpose, run_id, signal }) {
+    async lock({ wait_s, purpose, run_id, signal, comes_back }) {
       // Under `touchstoned lock run` the lock is there already, and not ours to give back.
       const inherited = inheritedModelLock(env);
       if (inherited !== undefined) {
@@ -112,12 +114,15 @@ export function realRooms(options: RealRoomsOptions): Rooms {
         locks.set(shared, inherited);
         return shared;
       }
+      const { path } = resolveLockPath(env, station.machine);
+      if (comes_back === true) turn ??= new Turn(path);
       const lock = await acquireModelLock({
-        path: resolveLockPath(env, station.machine).path,
+        path,
         wait_s,
         holder: { purpose, run_id },
         clock,
         signal,
+        ...(comes_back === true && turn !== undefined ? { turn } : {}),
         onWait: ({ text }) => options.onWait?.(`waiting for the model lock, ${text}`),
       });
       locks.set(lock, lock);

@@ -60,6 +60,8 @@ export interface Rooms {
     purpose: string;
     run_id: string | null;
     signal: AbortSignal;
+    /** For who does not wait here and comes back soon: keeps those who share the lock from going on. */
+    comes_back?: boolean;
   }): Promise<HeldLock>;
   resolveRunner(name: string): RunnerSettings;
   connect(settings: RunnerSettings): Runner;

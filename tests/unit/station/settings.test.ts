@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkConfig, openStation, settingRows, faultText } from "../../../src/station/index.ts";
+import { DEFAULT_BOUNDS } from "../../../src/verdict/index.ts";
 import { testStation } from "../../helpers/station.ts";
 
 const RUNNERS = `runners:
@@ -34,6 +35,9 @@ describe("the split between the two files", () => {
       },
       power: { keep_awake: "never" },
       inbox: { min_age_seconds: 30 },
+      local_models: { concurrent_runs: 1 },
+      slots: { max_slots: 8, bounds: DEFAULT_BOUNDS },
+      evidence: { commit: "branch", max_age_days: 30 },
       runner_names: ["one", "two"],
       allowed_reset_commands: ["lms unload --all", "ollama stop MODEL", "restart it"],
     });
@@ -69,6 +73,16 @@ describe("the split between the two files", () => {
     ["defaults: {binary: /bin/sh}", '"binary" is not for a repository to say'],
     ["defaults: {runner: 'http://evil.example'}", '"http://evil.example" is no runner of'],
     ["defaults: {runner: onee}", 'Did you mean "one"?'],
+    ["local_models: {runner: twoo}", 'Did you mean "two"?'],
+    ["local_models: {concurrent_runs: 0}", "expected number to be >0"],
+    ["local_models: {concurrent_runs: true}", 'from 1 to 64, or "measured"'],
+    ["local_models: {concurrent_runs: many}", 'from 1 to 64, or "measured"'],
+    ["slots: {bounds: {memory_ceiling: 0.9}}", "a repository may only tighten it"],
+    ["slots: {bounds: {swap_growth: 0}}", "a repository may only tighten it"],
+    ["slots: {bounds: {swap_floor_mb_per_min: 65}}", "a repository may only tighten it"],
+    ["slots: {bounds: {pressure_stall_share: .2}}", "a repository may only tighten it"],
+    ["evidence: {max_age_days: 31}", "a repository may only tighten it"],
+    ["evidence: {commit: main}", "evidence.commit"],
     ["defaults: {reset_command: sh evil.sh}", '"sh evil.sh" is not among the reset commands'],
     ["defaults: {reset_command: ollama stop m; sh}", "is not among the reset commands"],
     ["defaults: {setle: {}}", 'Did you mean "settle"?'],
@@ -159,5 +173,22 @@ describe("settingRows", () => {
     expect(said("lock_path")).toEqual([env["TOUCHSTONED_LOCK"], "environment TOUCHSTONED_LOCK"]);
     expect(said("station")).toEqual([root, "nearest parent with touchstoned.yaml"]);
     expect(rows.get("runners.1.url")?.origin.file).toMatch(/machine\.yaml$/);
+  });
+});
+
+describe("the policy of slots", () => {
+  it("is shown with every default, and with the line where one is changed", () => {
+    const policy =
+      "local_models:\n  concurrent_runs: measured\nslots:\n  bounds: {memory_ceiling: 0.7}\n";
+    const { root, env } = testStation({ policy, machine: RUNNERS });
+    const shown = new Map(
+      settingRows({ env, cwd: root }).map(({ key, value, origin }) => [key, [value, origin.text]]),
+    );
+    expect(shown.get("local_models.concurrent_runs")).toEqual(["measured", "touchstoned.yaml:2"]);
+    expect(shown.get("local_models.runner")).toEqual([null, "default"]);
+    expect(shown.get("slots.bounds.memory_ceiling")).toEqual([0.7, "touchstoned.yaml:4"]);
+    expect(shown.get("slots.bounds.swap_growth")).toEqual([2, "default"]);
+    expect(shown.get("slots.max_slots")).toEqual([8, "default"]);
+    expect(shown.get("evidence.max_age_days")).toEqual([30, "default"]);
   });
 });

@@ -1,0 +1,145 @@
+import { createHash } from "node:crypto";
+import { createReadStream, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { ensureDir } from "../../core/files.ts";
+import { flatIdentity, readBookEntries, type Identity } from "../../evidence/index.ts";
+import {
+  settled,
+  snapshotPath,
+  sourceMark,
+  writeSnapshot,
+  type AllowedSnapshot,
+  type FlatIdentity,
+  type SnapshotRunner,
+  type Source,
+} from "../../evidence/light.ts";
+import { readDevice, type DeviceReading } from "../../probes/index.ts";
+import { inspectStation, type Env, type Inspection } from "../../station/index.ts";
+
+export interface RebuildOptions {
+  /** What `--station` says. */
+  explicit?: string | undefined;
+  env: Env;
+  cwd: string;
+  now_ms: number;
+  boot_id: string;
+  program: string;
+  /** Weights whose digest is needed now; read whole. */
+  file: string | null;
+}
+
+/**
+ * This device in the terms of evidence; the key of the device is added by who signs. What cannot be
+ * read is null, and fits nothing that was read when it was measured.
+ */
+export function deviceIdentity(
+  device: DeviceReading,
+): Pick<Identity, "hardware" | "processor" | "memory_mb" | "accelerators" | "os_release"> {
+  const bytes = device.memory_bytes.value;
+  const accelerators = device.accelerators.value?.map(({ name, driver, memory_mb }) => ({
+    name,
+    driver,
+    memory_mb,
+  }));
+  return {
+    hardware: device.hardware.value,
+    processor: device.processor.value,
+    memory_mb: bytes === null ? null : Math.round(bytes / 1e6),
+    accelerators: accelerators ?? null,
+    os_release: device.os_release.value,
+  };
+}
+
+async function deviceFacts(state_dir: string): Promise<FlatIdentity> {
+  const cache_path = join(state_dir, "slots", "device.json");
+  return flatIdentity(deviceIdentity(await readDevice({ cache_path })));
+}
+
+function runnersOf({ machine }: Inspection): SnapshotRunner[] {
+  return machine.runners.map((runner) => ({
+    name: runner.name,
+    kind: runner.kind,
+    url: runner.url === undefined ? null : new URL(runner.url).origin,
+    declared_slots: runner.declared_slots ?? null,
+    expected: {},
+  }));
+}
+
+async function fileDigest(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path, { highWaterMark: 4 << 20 })) {
+    hash.update(chunk as Buffer);
+  }
+  return hash.digest("hex");
+}
+
+/** Digests that are still right, and that of `file`. */
+async function digests(before: string, file: string | null): Promise<AllowedSnapshot["files"]> {
+  const known: AllowedSnapshot["files"] = {};
+  try {
+    const last = JSON.parse(readFileSync(before, "utf8")) as Partial<AllowedSnapshot>;
+    for (const [path, entry] of Object.entries(last.files ?? {})) {
+      if (sourceMark(path, "file") === entry.mark) known[path] = entry;
+    }
+  } catch {
+    // No snapshot yet, or a broken one.
+  }
+  if (file === null || known[file] !== undefined) return known;
+  const mark = sourceMark(file, "file");
+  if (mark === "-" || !statSync(file).isFile()) return known;
+  try {
+    const digest = await fileDigest(file);
+    // Written to meanwhile: then it is the digest of nothing.
+    if (sourceMark(file, "file") === mark) known[file] = { mark, digest };
+  } catch {
+    // Not ours to read.
+  }
+  return known;
+}
+
+/** What of the system may change within a boot and change what the device is. */
+const SYSTEM_SOURCES: readonly Pick<Source, "path" | "how">[] = [
+  { path: "/etc/os-release", how: "file" },
+  { path: "/proc/driver/nvidia/version", how: "text" },
+  { path: "/sys/module/amdgpu/version", how: "text" },
+];
+
+/**
+ * Reads and checks everything that an answer depends on, and keeps it as the snapshot of the station.
+ * Where a source was changed just before or meanwhile, nothing is kept, and the next look is a slow
+ * one, too: nobody could tell which state of it the snapshot holds.
+ */
+export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedSnapshot> {
+  const { env, cwd, explicit, file, now_ms } = options;
+  const station = inspectStation({ env, cwd, explicit });
+  const { settings, state_dir } = station;
+  ensureDir(join(state_dir, "slots"), 0o700);
+  const snapshot_path = snapshotPath(state_dir);
+  const book = readBookEntries(state_dir, settings.slots.bounds);
+  const sources = [...station.sources, ...SYSTEM_SOURCES, ...book.sources].map(
+    ({ path, how }): Source => ({ path, how, mark: sourceMark(path, how) }),
+  );
+  const { local_models, evidence } = settings;
+  const asks =
+    station.fault === null && station.trust_reason === null && local_models.concurrent_runs !== 1;
+  const snapshot: AllowedSnapshot = {
+    schema: "touchstoned/allowed-snapshot/1",
+    program: options.program,
+    boot_id: options.boot_id,
+    machine_path: station.machine_path,
+    sources,
+    fault: station.fault,
+    distrust: station.trust_reason,
+    declared: local_models.concurrent_runs,
+    max_age_days: evidence.max_age_days,
+    commits: evidence.commit !== "off",
+    runners: runnersOf(station),
+    runner: local_models.runner ?? settings.defaults.runner ?? null,
+    model: local_models.model ?? null,
+    device: asks ? { ...(await deviceFacts(state_dir)), device_key: book.device_key } : {},
+    evidence: asks ? book.entries : [],
+    files: await digests(snapshot_path, file),
+  };
+  if (settled(sources, now_ms)) writeSnapshot(snapshot_path, snapshot);
+  return snapshot;
+}

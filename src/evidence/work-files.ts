@@ -1,0 +1,68 @@
+import { readFileSync, rmdirSync, unlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createFileAtomic, ensureDir } from "../core/files.ts";
+import { systemErrorCode, errorMessage } from "../core/errors.ts";
+import { confine } from "../station/index.ts";
+import type { CommitFile } from "./git-commit.ts";
+
+export type Placed =
+  | { undo: () => void; reason: null }
+  /** What stands there in their place; nothing was written. */
+  | { undo: null; reason: string };
+
+function sameText(path: string, text: string): boolean {
+  try {
+    return readFileSync(path, "utf8") === text;
+  } catch {
+    return false;
+  }
+}
+
+/** Takes the directories away that are empty now, up to (not including) `root`. */
+function removeEmpty(root: string, directory: string): void {
+  for (let at = directory; at !== root && at.startsWith(root); at = dirname(at)) {
+    try {
+      rmdirSync(at);
+    } catch {
+      return; // somebody else has something in it
+    }
+  }
+}
+
+/**
+ * Puts the files into the work tree, each whole and never over something that is there. Trouble with
+ * one takes those away again that were made before it. Nothing is written through a link that leads
+ * out of the station.
+ */
+export function placeFiles(root: string, files: readonly CommitFile[]): Placed {
+  const made: string[] = [];
+  const undo = (): void => {
+    for (const path of made.toReversed()) {
+      try {
+        unlinkSync(path);
+      } catch {
+        // It is gone already.
+      }
+      removeEmpty(root, dirname(path));
+    }
+  };
+  for (const { path, text } of files) {
+    try {
+      const place = confine(root, path, "evidence");
+      if (place !== join(root, path)) {
+        undo();
+        return { undo: null, reason: `${path}: a symbolic link stands on the way to it` };
+      }
+      ensureDir(dirname(place));
+      createFileAtomic(place, text);
+      made.push(place);
+    } catch (error) {
+      if (systemErrorCode(error) === "EEXIST" && sameText(join(root, path), text)) continue;
+      undo();
+      const why =
+        systemErrorCode(error) === "EEXIST" ? "another file is there" : errorMessage(error);
+      return { undo: null, reason: `${path}: ${why}` };
+    }
+  }
+  return { undo, reason: null };
+}
