@@ -98,8 +98,11 @@ function tooSmall(
   options: DrawOptions,
 ): TouchstonedError {
   const has = capacity(pool, length, options.allow_shared_prefix);
+  const stretch = length === 1 ? "one turn" : `${length} consecutive turns`;
   const alone = options.allow_shared_prefix ? "" : ", no two with a shared beginning";
-  const ways = [`add ${need - has} more conversations of ${length} turns or more`];
+  const ways = [
+    `add ${need - has} more conversations of ${stretch}${length === 1 ? "" : " or more"}`,
+  ];
   for (const shorter of DEFAULT_LENGTHS.filter((n) => n < length)) {
     const n = capacity(pool, shorter, options.allow_shared_prefix);
     if (n > has) ways.push(`--segment-length ${shorter} carries ${n}`);
@@ -114,7 +117,7 @@ function tooSmall(
   const why =
     options.segments === undefined ? "are needed for a fidelity verdict" : "were asked for";
   return inputError(
-    `the pool carries ${has} segments of ${length} consecutive turns${alone}; ` +
+    `the pool carries ${has} segments of ${stretch}${alone}; ` +
       `${need} ${why}, so ${need - has} are missing ` +
       `(${pool.turns} turns in ${pool.runs.length} conversations)`,
     `Ways: ${ways.join("; ")}.`,

@@ -7,3 +7,4 @@ export {
   type CorpusTool,
 } from "./corpus-schema.ts";
 export { makePool, type Pool, type RecordedRequest, type Recordings } from "./pool.ts";
+export { readRequestLogs } from "./request-log.ts";

@@ -11,6 +11,7 @@ import { declareLock } from "./declare/lock.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
+import { declareSlotsCorpus } from "./declare/slots-corpus.ts";
 import { declareStep } from "./declare/step.ts";
 import { declareTakeUp } from "./declare/take-up.ts";
 
@@ -34,6 +35,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareQueue,
   declareEval,
   declareJudge,
+  declareSlotsCorpus,
   declareLock,
   declareSampler,
   declareStep,

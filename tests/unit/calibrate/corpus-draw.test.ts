@@ -161,7 +161,7 @@ describe("a drawn corpus", () => {
           "the pool carries 23 segments of 3 consecutive turns, no two with a shared beginning; " +
           "59 are needed for a fidelity verdict, so 36 are missing (138 turns in 23 conversations)",
         hint: expect.stringMatching(
-          /add 36 more conversations of 3 turns.*--allow-shared-prefix carries 46.*--segments 23/,
+          /add 36 more conversations of 3 consecutive turns or more.*--allow-shared-prefix carries 46.*--segments 23/,
         ),
       }),
     );
