@@ -8,6 +8,7 @@ import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
+import { declareModel } from "./declare/model.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
@@ -36,6 +37,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareEval,
   declareJudge,
   declareSlotsCorpus,
+  declareModel,
   declareLock,
   declareSampler,
   declareStep,
