@@ -1,16 +1,12 @@
 import { cpus, totalmem } from "node:os";
-import { runCommand } from "../core/process.ts";
 import { cellNumber, parseNvidiaCsv } from "./gpu/nvidia-csv.ts";
 import { parseRocmSmi } from "./gpu/rocm.ts";
-import { displayVendors } from "./linux/amd-gpu.ts";
+import { displayVendors } from "./linux/bus.ts";
 import { linuxIdentity } from "./linux/identity.ts";
 import { parseDisplays, parseHardware, parseSwVers } from "./macos/profile.ts";
 import { parseSysctl } from "./macos/sysctl.ts";
-import { onPath } from "./on-path.ts";
 import type { HostIdentity } from "./sample.ts";
-
-/** system_profiler and a sleeping GPU take seconds; more than this is a hang. */
-const COMMAND_LIMIT_S = 15;
+import { systemTools } from "./tool.ts";
 
 interface IdentityOptions {
   platform?: NodeJS.Platform;
@@ -22,14 +18,10 @@ type Run = (file: string, ...args: string[]) => Promise<string | null>;
 
 /** Runs a tool of the system; null where it is not there or fails. */
 function runner(options: IdentityOptions): Run {
-  const path = options.env?.["PATH"] ?? process.env["PATH"] ?? "";
+  const tools = systemTools(options);
   return async (file, ...args) => {
-    if (!onPath(file, path)) return null;
-    const result = await runCommand(file, args, {
-      timeout_s: COMMAND_LIMIT_S,
-      ...(options.env === undefined ? {} : { env: options.env }),
-    });
-    return result.ok ? result.stdout : null;
+    const answer = await tools.ask(file, ...args);
+    return answer.ok ? answer.text : null;
   };
 }
 

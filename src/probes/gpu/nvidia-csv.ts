@@ -37,6 +37,15 @@ export function parseNvidiaCsv(
   return { rows, other };
 }
 
+/**
+ * Whether a line says that the card has no such thing, as those do that use the host's memory. A cell
+ * that tells of an error or of missing rights says nothing of the kind.
+ */
+export function saysNone(line: string, columns: readonly string[], name: string): boolean {
+  const cell = line.split(",")[columns.indexOf(name)]?.trim();
+  return cell === "[N/A]" || cell === "N/A" || cell === "[Not Supported]";
+}
+
 /** A number cell with or without its unit: `214 MiB`, `39.32 W`, `0x0000000000000004`. */
 export function cellNumber(cell: string | null | undefined): number | null {
   const [first] = (cell ?? "").split(" ");

@@ -4,6 +4,7 @@ import { join } from "node:path";
 interface OsRelease {
   id: string | null;
   version_id: string | null;
+  codename: string | null;
   pretty_name: string | null;
 }
 
@@ -22,6 +23,7 @@ export function parseOsRelease(text: string): OsRelease {
   return {
     id: filled(values.get("ID")),
     version_id: filled(values.get("VERSION_ID")),
+    codename: filled(values.get("VERSION_CODENAME")),
     pretty_name: filled(values.get("PRETTY_NAME")),
   };
 }
@@ -35,20 +37,23 @@ interface CpuInfo {
   hardware: string | null;
 }
 
+/** The first value of a label in `/proc/cpuinfo`. */
+export function cpuField(text: string, label: string): string | null {
+  return new RegExp(`^${label}[ \\t]*:[ \\t]*(.+?)[ \\t]*$`, "m").exec(text)?.[1] ?? null;
+}
+
 /** Parses `/proc/cpuinfo`. Serial numbers in it are never taken. */
 export function parseCpuInfo(text: string): CpuInfo {
-  const field = (label: string): string | null =>
-    new RegExp(`^${label}[ \\t]*:[ \\t]*(.+?)[ \\t]*$`, "m").exec(text)?.[1] ?? null;
   return {
-    model_name: field("model name"),
+    model_name: cpuField(text, "model name"),
     processors: [...text.matchAll(/^processor[ \t]*:/gm)].length,
     hypervisor: /^flags[ \t]*:.*\bhypervisor\b/m.test(text),
-    hardware: field("Hardware"),
+    hardware: cpuField(text, "Hardware"),
   };
 }
 
 /** The text of a file of firmware or kernel; may hold any bytes, and ends in NUL in a device tree. */
-function shortText(path: string): string | null {
+export function shortText(path: string): string | null {
   const text = wholeText(path)
     ?.replaceAll(/[^\p{L}\p{N}\p{P}\p{S}]+/gu, " ")
     .replaceAll("\uFFFD", "")
@@ -89,7 +94,7 @@ export function linuxIdentity(root: string): LinuxIdentity {
   };
 }
 
-function wholeText(path: string): string | null {
+export function wholeText(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
   } catch {

@@ -38,11 +38,14 @@ export function parseHardware(text: string): MacHardware {
 export interface MacGpu {
   model: string;
   cores: number | null;
+  /** Of its own; null where it uses the host's. */
+  memory_bytes: number | null;
 }
 
 interface DisplayEntry {
   sppci_model?: unknown;
   sppci_cores?: unknown;
+  spdisplays_vram?: unknown;
 }
 
 function displayEntries(text: string): DisplayEntry[] {
@@ -59,12 +62,25 @@ function coreCount(value: unknown): number | null {
   return Number.isNaN(cores) ? null : cores;
 }
 
+/** `4 GB`, `1536 MB`: these are binary units. */
+function memoryBytes(value: unknown): number | null {
+  const found = /^(\d+) ([MG])B$/.exec(typeof value === "string" ? value.trim() : "");
+  return found === null ? null : Number(found[1]) * (found[2] === "G" ? 2 ** 30 : 2 ** 20);
+}
+
 /** Parses `system_profiler SPDisplaysDataType`, as JSON (`-json`) or as the text of older ones. */
 export function parseDisplays(text: string): MacGpu[] {
   if (text.trimStart().startsWith("{")) {
     return displayEntries(text).flatMap((entry) =>
       typeof entry.sppci_model === "string"
-        ? [{ model: entry.sppci_model, cores: coreCount(entry.sppci_cores) }]
+        ? [
+            {
+              model: entry.sppci_model,
+              cores: coreCount(entry.sppci_cores),
+              // Beside it there is spdisplays_vram_shared, a part of the host's memory.
+              memory_bytes: memoryBytes(entry.spdisplays_vram),
+            },
+          ]
         : [],
     );
   }
@@ -72,6 +88,12 @@ export function parseDisplays(text: string): MacGpu[] {
     const model = field(part, "Chipset Model");
     return model === null
       ? []
-      : [{ model, cores: coreCount(field(part, "Total Number of Cores")) }];
+      : [
+          {
+            model,
+            cores: coreCount(field(part, "Total Number of Cores")),
+            memory_bytes: memoryBytes(field(part, "VRAM \\(Total\\)")),
+          },
+        ];
   });
 }

@@ -1,6 +1,6 @@
 import { hostname, userInfo } from "node:os";
 import { describe, expect, it } from "vitest";
-import { displayVendors } from "../../../src/probes/linux/amd-gpu.ts";
+import { displayVendors } from "../../../src/probes/linux/bus.ts";
 import { boardName, parseCpuInfo, parseOsRelease } from "../../../src/probes/linux/identity.ts";
 import { readHostIdentity, usedMemoryMb } from "../../../src/probes/index.ts";
 import { plant, recorded, unbundle } from "../../helpers/probe-samples.ts";
@@ -24,7 +24,12 @@ describe("os-release", () => {
   it("skips comments and takes all quotes", () => {
     expect(parseOsRelease(recorded("linux/os-release/13-redhat-with-comment.txt")).id).toBe("rhel");
     const quoted = parseOsRelease("# ID=no\nID='one'\nPRETTY_NAME=\"My OS 1\"\nVERSION_ID=\n");
-    expect(quoted).toEqual({ id: "one", version_id: null, pretty_name: "My OS 1" });
+    expect(quoted).toEqual({
+      id: "one",
+      version_id: null,
+      codename: null,
+      pretty_name: "My OS 1",
+    });
   });
 });
 

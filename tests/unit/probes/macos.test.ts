@@ -193,7 +193,7 @@ describe("identity", () => {
     "reads the GPU of %s",
     (name) => {
       const text = recorded(`macos/system_profiler-SPDisplaysDataType/${name}`);
-      expect(parseDisplays(text)).toEqual([{ model: "Apple M1", cores: 7 }]);
+      expect(parseDisplays(text)).toEqual([{ model: "Apple M1", cores: 7, memory_bytes: null }]);
     },
   );
 
