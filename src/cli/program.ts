@@ -11,6 +11,7 @@ import { declareLock } from "./declare/lock.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
+import { declareSlotsAllowed } from "./declare/slots-allowed.ts";
 import { declareStep } from "./declare/step.ts";
 import { declareTakeUp } from "./declare/take-up.ts";
 
@@ -35,6 +36,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareEval,
   declareJudge,
   declareLock,
+  declareSlotsAllowed,
   declareSampler,
   declareStep,
   declareTakeUp,

@@ -4,3 +4,4 @@ export { wakeDaemon } from "./files.ts";
 export { rebuildStore } from "./rebuild.ts";
 export { openSetting, takeDaemonLock, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
+export { deviceIdentity } from "./slots/rebuild.ts";
