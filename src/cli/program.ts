@@ -13,6 +13,7 @@ import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
 import { declareSlotsCorpus } from "./declare/slots-corpus.ts";
+import { declareSlotsAllowed } from "./declare/slots-allowed.ts";
 import { declareStep } from "./declare/step.ts";
 import { declareTakeUp } from "./declare/take-up.ts";
 
@@ -39,6 +40,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareSlotsCorpus,
   declareModel,
   declareLock,
+  declareSlotsAllowed,
   declareSampler,
   declareStep,
   declareTakeUp,

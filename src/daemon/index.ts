@@ -5,3 +5,4 @@ export { rebuildStore } from "./rebuild.ts";
 export { openSetting, takeDaemonLock, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
+export { deviceIdentity } from "./slots/rebuild.ts";
