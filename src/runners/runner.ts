@@ -100,7 +100,7 @@ export interface ChatMessage {
   role: "system" | "user" | "assistant" | "tool";
   content: string;
   /** Of an assistant. */
-  tool_calls?: readonly ToolCall[] | undefined;
+  tool_calls?: ToolCall[] | undefined;
   /** Of a tool's result: the call that it answers, and the tool's name (Ollama goes by that). */
   tool_call_id?: string | undefined;
   tool_name?: string | undefined;
