@@ -1,6 +1,11 @@
 export type * from "./runner.ts";
 export { connectRunner, DEFAULT_URL, RUNNER_KINDS } from "./registry.ts";
-export { startRunner, type StartedRunner } from "./start.ts";
+export type { StartDeps, StartedRunner } from "./guarded.ts";
+export { startRunner } from "./start.ts";
+export { startOllama, type OllamaStart } from "./start-ollama.ts";
+export { MINIMAL_ENVIRONMENT } from "./environment.ts";
+export { readSlots, readSlotStates, type SlotReading, type SlotState } from "./slot-reading.ts";
+export { isThisMachine } from "./server-pid.ts";
 export { openRunner } from "./open.ts";
 export { modelIdOf } from "./model-id.ts";
 export { runGuard } from "./guard.ts";
