@@ -14,3 +14,6 @@ export {
 export { readHostIdentity } from "./identity.ts";
 export { readPower } from "./power.ts";
 export { usedMemoryMb } from "./used-memory.ts";
+export { readConditions, type Conditions } from "./conditions.ts";
+export type { GpuProcess } from "./gpu/nvidia-apps.ts";
+export { readGpuProcesses } from "./gpu/processes.ts";

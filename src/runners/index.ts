@@ -11,3 +11,18 @@ export { modelIdOf } from "./model-id.ts";
 export { runGuard } from "./guard.ts";
 export { embeddedInstalled, EMBEDDED_VERSION, installEmbedded } from "./embedded/install.ts";
 export { serveEmbedded } from "./embedded/serve.ts";
+export {
+  lmStudioModels,
+  lmStudioModelsV0,
+  parseLmsLs,
+  parseLmsPs,
+  type LmStudioInstance,
+  type LmStudioModel,
+} from "./lm-studio.ts";
+export { parseMetrics, type RunnerMetrics } from "./metrics.ts";
+export {
+  ollamaLoaded,
+  ollamaModelFacts,
+  type OllamaLoaded,
+  type OllamaModelFacts,
+} from "./ollama-models.ts";

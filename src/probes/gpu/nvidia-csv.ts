@@ -74,13 +74,15 @@ type NvidiaErrorCode =
 
 export interface NvidiaError {
   code: NvidiaErrorCode;
+  /** The card that it is about, or the version of the library; null where it names none. */
+  detail: string | null;
   /** One line for a record. */
   reason: string;
 }
 
 const ERRORS: readonly [RegExp, NvidiaErrorCode, string][] = [
   [
-    /Driver\/library version mismatch/,
+    /Driver\/library version mismatch(?:\s+NVML library version: (\S+))?/,
     "driver_library_mismatch",
     "driver and library differ in version (the machine wants a reboot)",
   ],
@@ -108,8 +110,9 @@ export function nvidiaError(text: string): NvidiaError | undefined {
   for (const [pattern, code, meaning] of ERRORS) {
     const found = pattern.exec(text);
     if (found === null) continue;
-    const which = found[1] === undefined ? "" : ` (${found[1].replace(/:$/, "")})`;
-    return { code, reason: `nvidia-smi: ${meaning}${which}` };
+    const detail = found[1]?.replace(/:$/, "") ?? null;
+    const which = detail === null ? "" : ` (${detail})`;
+    return { code, detail, reason: `nvidia-smi: ${meaning}${which}` };
   }
   return undefined;
 }

@@ -2,6 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import { LineStream } from "../line-stream.ts";
 import { known, megabytes, unknown, type Reading } from "../reading.ts";
 import type { GpuMemory } from "./gpu-memory.ts";
+import { NvidiaInstances } from "./nvidia-instances.ts";
 import { cellNumber, nvidiaError, parseNvidiaCsv, saysNone, slowedDown } from "./nvidia-csv.ts";
 
 /** One look each half second, as often as the host is looked at. */
@@ -23,7 +24,7 @@ interface Gpu {
   total_mib: number | null;
   /** It has no memory of its own. */
   shares_host: boolean;
-  /** Cut into instances (MIG), whose memory is not told one by one. */
+  /** Cut into instances (MIG), whose memory counts one by one. */
   cut: boolean;
   mask: number | null;
   at_ms: number;
@@ -33,10 +34,6 @@ function gpuMemory(index: number, gpu: Gpu): GpuMemory {
   const id = `${index} ${gpu.name}`;
   const used_mb = gpu.used_mib === null ? null : megabytes(gpu.used_mib * MIB);
   const total_mb = gpu.total_mib === null ? null : megabytes(gpu.total_mib * MIB);
-  if (gpu.cut) {
-    const reason = `GPU ${id} is cut into instances (MIG): what is left in ours is not told`;
-    return { id, used_mb: null, total_mb: null, reason };
-  }
   if (used_mb !== null && total_mb !== null) return { id, used_mb, total_mb, reason: null };
   return { id, used_mb, total_mb, reason: `GPU ${id} does not tell its memory` };
 }
@@ -50,11 +47,13 @@ export class NvidiaGpus {
   /** How many GPUs there are, as each row says: a sum over fewer is no sum. */
   #count = 0;
   #stream: LineStream;
+  readonly #instances: NvidiaInstances;
   #error: { reason: string; at_ms: number } | undefined;
 
   constructor(clock: Clock, env?: Record<string, string>) {
     this.#clock = clock;
     this.#env = env;
+    this.#instances = new NvidiaInstances(clock, env);
     this.#stream = this.#open();
   }
 
@@ -92,6 +91,7 @@ export class NvidiaGpus {
         at_ms: this.#clock.monotonic_ms(),
       });
     }
+    if (rows.some((row) => row["mig.mode.current"] === "Enabled")) this.#instances.start();
     const [complaint] = other;
     if (complaint !== undefined) this.#complain(complaint);
   }
@@ -149,7 +149,11 @@ export class NvidiaGpus {
     const fault = this.#fault();
     if (fault !== null) return unknown(fault);
     const own = [...this.#gpus].filter(([, gpu]) => !gpu.shares_host);
-    return known(own.map(([index, gpu]) => gpuMemory(index, gpu)));
+    return known(
+      own.flatMap(([index, gpu]) =>
+        gpu.cut ? this.#instances.memories(index, gpu.name) : [gpuMemory(index, gpu)],
+      ),
+    );
   }
 
   /** Whether any GPU is slowed down by heat or by its power supply. */
@@ -163,6 +167,7 @@ export class NvidiaGpus {
   }
 
   close(): void {
+    this.#instances.close();
     this.#stream.close();
   }
 }

@@ -24,6 +24,7 @@ import {
   hostMemory,
   parseMemInfo,
   swapUsed,
+  wired,
   type MemInfo,
   type MemoryReadings,
 } from "./memory.ts";
@@ -111,6 +112,7 @@ export class LinuxReader implements HostReader {
     const cgroup = this.#cgroupUse();
     return {
       ...this.#memory(info, cgroup),
+      wired_mb: info.value === null ? info : wired(info.value),
       swap_used_mb: info.value === null ? info : swapUsed(info.value),
       swapped_out_mb: this.#swappedOut(),
       server_rss_mb: this.#server.value === null ? this.#server : this.#server.value.read(),

@@ -170,6 +170,7 @@ export class MacReader implements HostReader {
         const used = usedBytes(stat);
         return used === null ? null : Math.max(0, totalmem() - used);
       }),
+      wired_mb: this.#vmStat((stat) => vmBytes(stat, "Pages wired down")),
       swap_used_mb: this.#from("swap", LOOP_MAX_AGE_MS, (text) => {
         const swap = parseSwapUsage(text);
         return swap === undefined

@@ -159,6 +159,7 @@ describe("macOS", () => {
     const { sample } = await firstSample("darwin", folder, 42);
     expect(sample).toMatchObject({
       sys_used_mb: 25530.319,
+      sys_wired_mb: 21376.664,
       swap_used_mb: 581.561,
       swapped_out_mb: 51967.23,
       server_rss_mb: 513.024,

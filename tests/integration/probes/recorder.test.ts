@@ -11,6 +11,7 @@ import {
   standIn,
 } from "../../helpers/probe-samples.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
+import { waitFor } from "../../helpers/wait.ts";
 
 const clock = systemClock;
 const print = (path: string) => `cat "${RECORDED_FOLDER}${path}"`;
@@ -38,16 +39,39 @@ async function readingsOf(script: string, files = NVIDIA) {
 describe("the recorder with nvidia-smi", () => {
   it("reads each card, also one that shares the host's memory", async () => {
     const readings = await readingsOf(
-      `while echo "3, 0, NVIDIA H200, 32362, 143771, 0x0, Disabled"; do
+      `case "$1" in -l) exit 3;; esac
+       while echo "3, 0, NVIDIA H200, 32362, 143771, 0x0, Disabled"; do
          echo "3, 1, NVIDIA GB10, [N/A], [N/A], 0x0, [N/A]"
          echo "3, 2, NVIDIA H200, 16959, 143771, 0x0, Enabled"; sleep 0.1
        done`,
     );
     expect(readings.gpus).toEqual([
       { id: "0 NVIDIA H200", used_peak_mb: 33_934.017, total_mb: 150_754.82 },
-      { id: "2 NVIDIA H200", used_peak_mb: null, total_mb: null },
+      { id: "2 NVIDIA H200 (MIG)", used_peak_mb: null, total_mb: null },
     ]);
-    expect(readings.unavailable["gpus"]).toContain("cut into instances (MIG)");
+    expect(readings.unavailable["gpus"]).toContain("nvidia-smi -l");
+  });
+
+  it("reads each instance of a card that is cut", async () => {
+    const folder = tempDir();
+    standIn(
+      join(folder, "bin"),
+      "nvidia-smi",
+      `case "$1" in -l) while ${print("linux/nvidia-smi-table/04-h200-mig-idle.txt")}; do sleep 0.2; done;; esac
+       while echo "1, 0, NVIDIA H200, 55, 143771, 0x0, Enabled"; do sleep 0.1; done`,
+    );
+    const recorder = await recorderWith("linux", folder, NVIDIA);
+    const readings = await waitFor("the table", () => {
+      recorder.start();
+      const found = recorder.stop();
+      return found.gpus?.length === 5 && found;
+    });
+    expect(readings.gpus?.[2]).toEqual({
+      id: "0.2 NVIDIA H200 (MIG)",
+      used_peak_mb: 17.826,
+      total_mb: 34_896.609,
+    });
+    expect(readings.unavailable).not.toHaveProperty("gpus");
   });
 
   it("takes an error in the place of the amount for no sign that there is none", async () => {
