@@ -5,6 +5,7 @@ import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
 import { declareDaemon } from "./declare/daemon.ts";
 import { declareEval } from "./declare/eval.ts";
+import { declareEvidence } from "./declare/evidence.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
@@ -37,10 +38,11 @@ const DECLARATIONS: readonly Declare[] = [
   declareQueue,
   declareEval,
   declareJudge,
+  declareSlotsAllowed,
   declareSlotsCorpus,
+  declareEvidence,
   declareModel,
   declareLock,
-  declareSlotsAllowed,
   declareSampler,
   declareStep,
   declareTakeUp,

@@ -35,7 +35,7 @@ export class EvidenceBook {
 
   /**
    * Takes new evidence: into the outbox first, synced, then into the book, and its request is closed.
-   * A crash in between loses nothing that the next call of `recover` does not bring back.
+   * What a crash in between leaves out is done by `adopt`, before the outbox is committed.
    */
   write(evidence: Evidence): OutboxEntry {
     const public_pem = this.#device.key.export({ type: "spki", format: "pem" }).toString();
@@ -43,11 +43,25 @@ export class EvidenceBook {
       previous: this.#previous(evidence),
       public_pem,
     });
-    this.take(evidenceText(evidence));
-    closeRequest(this.#state_dir, evidence.key);
-    const { runner, model } = evidence.identity;
-    closeRequest(this.#state_dir, requestKey(runner.kind, model.id));
+    // Whatever the dates say: this is what was measured last, also by a clock that was set back.
+    this.#put(evidence.key, evidenceText(evidence));
+    this.#closeRequests(evidence);
     return entry;
+  }
+
+  /** Takes evidence that is in the outbox and may have got no further. */
+  adopt(evidence: Evidence): void {
+    if (this.take(evidenceText(evidence))) this.#closeRequests(evidence);
+  }
+
+  #closeRequests({ key, identity }: Evidence): void {
+    closeRequest(this.#state_dir, key);
+    closeRequest(this.#state_dir, requestKey(identity.runner.kind, identity.model.id));
+  }
+
+  #put(key: string, text: string): void {
+    ensureDir(this.#directory, 0o700);
+    writeFileAtomic(this.path(key), text, 0o600);
   }
 
   /** What the newest other evidence for the same model said. */
@@ -70,8 +84,7 @@ export class EvidenceBook {
     if (there !== undefined && Date.parse(there.evidence.created) >= Date.parse(evidence.created)) {
       return false;
     }
-    ensureDir(this.#directory, 0o700);
-    writeFileAtomic(this.path(evidence.key), text, 0o600);
+    this.#put(evidence.key, text);
     return true;
   }
 

@@ -4,7 +4,9 @@ import type { Clock } from "../core/clock.ts";
 import { errorMessage } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import { openLocked, type Env } from "../station/index.ts";
+import { EvidenceBook } from "./book.ts";
 import { commitMessage } from "./commit-message.ts";
+import { ownPublicKey } from "./device-key.ts";
 import { gitClient, gitReason, type GitClient } from "./git-client.ts";
 import { moveRef, prepareCommit, writeBlobs, type CommitRequest } from "./git-commit.ts";
 import { lockIndex, recoverIndexLock, type IndexLock } from "./git-index.ts";
@@ -32,8 +34,8 @@ export interface CommitOptions {
   mode: CommitMode;
   env: Env;
   clock: Clock;
-  /** 0 (included) to 1 (not included). */
-  random: () => number;
+  /** 0 (included) to 1 (not included), for waits. */
+  random?: () => number;
 }
 
 export interface CommitReport {
@@ -173,7 +175,7 @@ async function underLock(
 
 /** Tries until it is committed, or until it has to wait; others may write at the same time. */
 async function commitEntry(work: Work, entry: OutboxEntry): Promise<Try> {
-  const { git, repository, stage_dir, clock, random, mode } = work;
+  const { git, repository, stage_dir, clock, mode, random = Math.random } = work;
   const attempt = mode === "ref" ? tryRef : tryBranch;
   let last = MOVED;
   try {
@@ -208,7 +210,11 @@ const TURN = { look_ms: 40, limit_ms: 60_000 };
  * One process of a station commits at a time: the others would only make it start again. Right even
  * without that (no flock program here), since a branch moves only from what it was.
  */
-async function takeTurn({ state_dir, clock, random }: CommitOptions): Promise<() => void> {
+async function takeTurn({
+  state_dir,
+  clock,
+  random = Math.random,
+}: CommitOptions): Promise<() => void> {
   const until_ms = clock.monotonic_ms() + TURN.limit_ms;
   while (clock.monotonic_ms() < until_ms) {
     let fd: number | undefined;
@@ -228,6 +234,11 @@ async function commitAll(options: CommitOptions, report: CommitReport): Promise<
   report.waiting = entries.length + unreadable.length;
   if (unreadable.length > 0) report.reason = `outbox: ${unreadable[0] ?? ""} cannot be read`;
   if (entries.length === 0) return;
+  const own = ownPublicKey(options.state_dir);
+  if (own !== undefined) {
+    const book = new EvidenceBook(options.state_dir, own);
+    for (const { evidence } of entries) book.adopt(evidence);
+  }
   if (options.mode === "off") {
     report.reason = "evidence.commit is off in touchstoned.yaml";
     return;

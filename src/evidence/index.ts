@@ -1,8 +1,10 @@
 export { EvidenceBook, type BookEntry } from "./book.ts";
 export { flatIdentity, readBookEntries } from "./book-entries.ts";
+export { acceptedKeys, findListed, readCatalog, type Catalog, type Listed } from "./catalog.ts";
 export { evidenceSvg } from "./chart.ts";
 export { commitMessage } from "./commit-message.ts";
 export { commitOutbox, evidenceRef, type CommitMode, type CommitReport } from "./commit-outbox.ts";
+export { compareEvidence, comparisonText, type Comparison } from "./compare.ts";
 export { deviceKey, ownPublicKey, type DeviceKey } from "./device-key.ts";
 export { evidenceText, makeEvidence, type EvidenceParts } from "./document.ts";
 export {
@@ -34,6 +36,8 @@ export {
   type Identity,
   type RawRun,
 } from "./schema.ts";
+export { pruneEvidence, type PruneReport } from "./prune.ts";
+export { evidenceRoot, keyFromFile, verifyAt, type FileVerification } from "./verify-files.ts";
 export { verifyEvidence, type Judge, type Verification } from "./verify.ts";
 export { documentsBelow, pinnedKeys } from "./work-tree.ts";
 export { writeEvidence, type WriteOptions, type Written } from "./write.ts";

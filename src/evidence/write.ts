@@ -14,7 +14,7 @@ export interface WriteOptions {
   mode: CommitMode;
   env: Env;
   clock: Clock;
-  random: () => number;
+  random?: () => number;
   /** Texts of the prompts that were sent, so that none of them gets into the document. */
   prompts: readonly string[];
 }
