@@ -35,7 +35,7 @@ const MAY_ENTER: Record<string, readonly string[]> = {
   eval: ["core", "runners", "probes", "models", "station"],
   calibrate: ["core", "runners", "probes", "models", "verdict", "station"],
   evidence: ["core", "station", "verdict", "models"],
-  steps: ["core", "station", "queue", "eval", "runners", "probes"],
+  steps: ["core", "station", "queue", "eval", "runners", "probes", "models"],
   daemon: [...BELOW_DAEMON],
   cli: [...BELOW_DAEMON, "daemon"],
 };

@@ -7,6 +7,7 @@ import { evalConfigSchema } from "../src/eval/config.ts";
 import { judgeConfigSchema } from "../src/eval/judge-config.ts";
 import { packSchema } from "../src/eval/pack.ts";
 import { evidenceSchema } from "../src/evidence/index.ts";
+import { modelFileSchema } from "../src/models/index.ts";
 import { queueFileSchema } from "../src/queue/index.ts";
 import { machineSchema, policySchema } from "../src/station/index.ts";
 
@@ -18,6 +19,7 @@ const SCHEMAS: Record<string, { schema: z.ZodType; title: string }> = {
   pack: { schema: packSchema, title: "touchstoned pack" },
   "eval-config": { schema: evalConfigSchema, title: "touchstoned eval config" },
   "slot-evidence": { schema: evidenceSchema, title: "touchstoned evidence of slots" },
+  "model-file": { schema: modelFileSchema, title: "touchstoned model disk file" },
   "judge-config": { schema: judgeConfigSchema, title: "touchstoned judge config" },
 };
 

@@ -6,6 +6,7 @@ import type { CommandContext } from "./context.ts";
 export interface QueueOptions {
   lockWait?: string;
   runner?: string;
+  strictCache?: boolean;
   station?: string;
   json?: boolean;
 }
@@ -52,7 +53,7 @@ export async function queueSetting(options: QueueOptions, context: CommandContex
       allowed_reset_commands: settings.allowed_reset_commands,
     },
     rooms: realRooms({ station, clock, env, onWait: (text) => terminal.err(text) }),
-    loaders: realLoaders(station),
+    loaders: realLoaders(station, { strict_cache: options.strictCache === true }),
     signal,
     keep_awake: settings.power.keep_awake,
   };

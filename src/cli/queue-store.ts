@@ -1,5 +1,5 @@
 import { inputError } from "../core/errors.ts";
-import { openSetting, type Setting } from "../daemon/index.ts";
+import { openSetting, readSnapshot, type Setting } from "../daemon/index.ts";
 import type { Job } from "../queue/index.ts";
 import { openStation } from "../station/index.ts";
 import { openSqliteStore, type Store } from "../store/index.ts";
@@ -34,6 +34,11 @@ export async function withStore<T>(
   } finally {
     await store.close();
   }
+}
+
+/** Memory that a model can have here, MB, as the last daemon found it; null where it is not known. */
+export function memoryHere({ files }: Setting): number | null {
+  return readSnapshot(files.snapshot)?.memory_mb ?? null;
 }
 
 /** Shortest end of an id that may stand for it. */

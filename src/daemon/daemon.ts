@@ -11,6 +11,7 @@ import { claimDirectory } from "../steps/index.ts";
 import { openSqliteStore, type Store } from "../store/index.ts";
 import { JobRun } from "./job-run.ts";
 import { Loop } from "./loop.ts";
+import { modelMemoryMb } from "./model-memory.ts";
 import { adoptOrphan } from "./orphan.ts";
 import { beatOnce, heartbeat, registerOwner, type Registered } from "./owner.ts";
 import { rebuildStore, type RebuildReport } from "./rebuild.ts";
@@ -113,6 +114,8 @@ interface Opened {
   setting: Setting;
   store: Store;
   owner: Registered;
+  /** What a model can have here, MB. */
+  memory_mb: number | null;
   report: Report;
   log: Log;
   options: DaemonOptions;
@@ -136,6 +139,7 @@ function makeLoop(
     log,
     owner_id: owner.id,
     runners: station.machine.runners.map(({ name }) => name),
+    memory_mb: opened.memory_mb,
     random: options.random ?? Math.random,
     uptime_ms: () => (process.platform === "linux" ? uptime() * 1000 : null),
     diskLow: () => diskLow(setting),
@@ -183,6 +187,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const store = await openStore(setting, (text) => early.push(text));
     close.add(() => store.close());
     const owner = await registerOwner(store, clock.now_ms());
+    const memory_mb = await modelMemoryMb(station, clock);
     const report = new Report({
       path: files.snapshot,
       standing: {
@@ -190,6 +195,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         process: owner.identity,
         owner_id: owner.id,
         runners: station.machine.runners.map(({ name }) => name),
+        memory_mb,
         lock_path: resolveLockPath(env, station.machine).path,
         inbox: { path: setting.inbox, min_age_ms: station.settings.inbox.min_age_seconds * 1000 },
       },
@@ -198,7 +204,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       say: options.say,
     });
     for (const text of early) report.warn(text);
-    await work({ setting, store, owner, report, log, options }, close);
+    await work({ setting, store, owner, memory_mb, report, log, options }, close);
   } finally {
     await close.run(log);
     log.info("daemon closed");

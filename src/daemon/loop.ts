@@ -28,6 +28,8 @@ export interface LoopDeps {
   owner_id: string;
   /** Names of the runners that this machine has. */
   runners: readonly string[];
+  /** Memory that a model can have here, MB; null where that is not known. */
+  memory_mb: number | null;
   random: () => number;
   uptime_ms: () => number | null;
   /** Why no new work may begin; null where it may. */
@@ -163,10 +165,10 @@ export class Loop {
   }
 
   async #check(): Promise<Event> {
-    const { store, clock, runners, diskLow } = this.#deps;
+    const { store, clock, runners, memory_mb, diskLow } = this.#deps;
     let due_at_ms: number | null = null;
     await this.#guarded("the queue cannot be read", async () => {
-      due_at_ms = await store.nextDue(clock.now_ms(), { runners });
+      due_at_ms = await store.nextDue(clock.now_ms(), { runners, memory_mb });
     });
     return { kind: "checked", due_at_ms, disk_low: diskLow() };
   }
@@ -186,13 +188,13 @@ export class Loop {
   }
 
   async #claim(): Promise<Event> {
-    const { store, owner_id, clock, runners } = this.#deps;
+    const { store, owner_id, clock, runners, memory_mb } = this.#deps;
     const lock = this.#lock;
     this.#lock = null;
     let job: Job | undefined;
     if (this.#state.stop === "none") {
       await this.#guarded("nothing can be claimed", async () => {
-        job = await store.claim(owner_id, clock.now_ms(), { runners });
+        job = await store.claim(owner_id, clock.now_ms(), { runners, memory_mb });
       });
     }
     if (job === undefined || lock === null) {

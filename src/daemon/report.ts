@@ -9,7 +9,10 @@ import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snap
 const PROGRESS_MS = 5000;
 const MOST_WARNINGS = 10;
 
-type Standing = Pick<DaemonSnapshot, "root" | "process" | "owner_id" | "runners" | "lock_path"> & {
+type Standing = Pick<
+  DaemonSnapshot,
+  "root" | "process" | "owner_id" | "runners" | "memory_mb" | "lock_path"
+> & {
   inbox: Omit<DaemonSnapshot["inbox"], "blocked">;
 };
 

@@ -36,7 +36,8 @@ export function openSetting(station: Station, clock: Clock, env: Env): Setting {
     clock,
     env,
     rooms,
-    loaders: realLoaders(station),
+    // What was taken up is not asked again whether its model is the same.
+    loaders: realLoaders(station, { strict_cache: false }),
     new_id: rooms.new_id,
     context: {
       policy_defaults: settings.defaults,

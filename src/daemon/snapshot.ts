@@ -32,6 +32,8 @@ export interface DaemonSnapshot {
   stop: Stop;
   /** Runners of machine.yaml: what it could run. */
   runners: string[];
+  /** Memory that a model can have here, MB; null (in older ones absent): not known. */
+  memory_mb?: number | null;
   lock_path: string;
   /** Who has the model lock, where that is what it waits for. */
   lock_held: string | null;

@@ -71,7 +71,7 @@ function jobs(n: number): string {
 
 /** What keeps the jobs that are there from being claimed. */
 function whyBlocked(blocked: Blocked): string {
-  const { not_due, next_due_ms, held, waiting_on_others, other_runner } = blocked;
+  const { not_due, next_due_ms, held, waiting_on_others, other_runner, too_big } = blocked;
   const parts: string[] = [];
   if (not_due > 0) {
     const until = next_due_ms === null ? "" : ` until ${isoTime(next_due_ms)}`;
@@ -80,6 +80,12 @@ function whyBlocked(blocked: Blocked): string {
   if (held > 0) parts.push(`${jobs(held)} held (touchstoned queue release ID)`);
   if (other_runner > 0) {
     parts.push(`${jobs(other_runner)} for runners that machine.yaml does not declare`);
+  }
+  if (too_big > 0) {
+    parts.push(
+      `${jobs(too_big)} whose model needs more memory than this machine has ` +
+        "(touchstoned queue list)",
+    );
   }
   if (waiting_on_others > 0) parts.push(`${jobs(waiting_on_others)} waiting for others`);
   return parts.length === 0 ? "idle, the queue is empty" : parts.join("; ");
@@ -116,7 +122,7 @@ export async function readStatus({
   const files = stateFiles(state_dir);
   const last = readSnapshot(files.snapshot);
   const live = last !== undefined && isAlive(last.process) ? last : null;
-  const can = { runners: last?.runners ?? [] };
+  const can = { runners: last?.runners ?? [], memory_mb: last?.memory_mb ?? null };
   let figures: Awaited<ReturnType<typeof readFigures>>;
   let store_trouble: string | null = null;
   try {

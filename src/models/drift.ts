@@ -17,7 +17,9 @@ export function sourceDrift(
   );
   if (paths.length === 0) return null;
   const real = paths.map((path) => resolve(path)).find((found) => found !== null);
-  if (real === undefined) return `its file ${paths[0] ?? ""} is not there`;
+  if (real === undefined) {
+    return `its file ${paths[0] ?? ""} is neither in the station nor in model_dirs of machine.yaml`;
+  }
   const stats = partsOf(real).map((part) => statSync(part, { throwIfNoEntry: false }));
   if (stats.some((stat) => stat === undefined)) return `a part of its file ${real} is gone`;
   const size = stats.reduce((sum, stat) => sum + (stat?.size ?? 0), 0);

@@ -20,6 +20,7 @@ export {
   parseQueueFile,
   type FileKind,
   type FileLook,
+  type LookedModel,
   type QueueContext,
   type QueueEntry,
   type QueueFile,

@@ -7,6 +7,7 @@ import {
   type JobSettings,
   type PartialJobSettings,
 } from "../core/job-settings.ts";
+import { TouchstonedError } from "../core/errors.ts";
 import { contentHash, sha256Hex } from "../core/json.ts";
 import { modelSpecSchema, type ModelSpec } from "../core/model-spec.ts";
 import {
@@ -20,12 +21,20 @@ import {
 import { queueFileSchema, type WrittenEntry } from "./entry-schema.ts";
 import { orderFaults } from "./order.ts";
 
-export type FileKind = "config" | "pack" | "judge_config";
+export type FileKind = "config" | "pack" | "judge_config" | "model";
+
+/** What a model disk file says. */
+export interface LookedModel {
+  spec: ModelSpec;
+  /** Memory for it, MB, as the runner of that name serves it. Throws an input error. */
+  memoryMb: (runner: string) => number;
+}
 
 /** What a look at a file that an entry names has shown. */
 export type FileLook =
-  /** `runner`: the declared runner whose URL a legacy config names. */
-  { ok: true; sha256: string; runner?: string | null } | { ok: false; message: string };
+  /** `runner`: the declared runner whose URL a legacy config names. `model`: of a model disk file. */
+  | { ok: true; sha256: string; runner?: string | null; model?: LookedModel }
+  | { ok: false; message: string };
 
 /** What a queue file may choose from. */
 export interface QueueContext {
@@ -63,6 +72,8 @@ export interface QueueEntry {
   not_before: string | null;
   max_attempts: number;
   after: string[];
+  /** What the model needs, where a model disk file tells; else null. */
+  memory_mb: number | null;
   /** Hash of what is measured (runner, model spec, contents of the files), not of how. */
   key: string;
 }
@@ -127,16 +138,45 @@ function checkLayer(
   }
 }
 
-function modelOf(written: WrittenEntry, at: PropertyKey[], findings: Findings): ModelSpec | null {
-  if (typeof written.model === "string") return modelSpecSchema.parse({ id: written.model });
-  if (!("file" in written.model)) return written.model;
-  findings.add(
-    [...at, "model"],
-    "model disk files cannot be used yet",
-    'Write the name that the runner serves, such as `model: "qwen3:8b"`, ' +
-      "or a mapping with `id`, `quant` and the like.",
-  );
-  return null;
+/** A model as an entry names it; `file` is of its model disk file, where that is how. */
+interface NamedModel {
+  spec: ModelSpec;
+  file: { sha256: string; memoryMb: LookedModel["memoryMb"] } | null;
+}
+
+function modelOf(
+  written: WrittenEntry,
+  at: PropertyKey[],
+  look: QueueContext["look"],
+  findings: Findings,
+): NamedModel | null {
+  const { model } = written;
+  if (typeof model === "string") return { spec: modelSpecSchema.parse({ id: model }), file: null };
+  if (!("file" in model)) return { spec: model, file: null };
+  const found = look("model", model.file);
+  if (!found.ok) {
+    findings.add([...at, "model", "file"], found.message);
+    return null;
+  }
+  const { sha256, model: looked } = found;
+  if (looked === undefined) throw new TypeError("a look at a model disk file gives its model");
+  return { spec: looked.spec, file: { sha256, memoryMb: looked.memoryMb } };
+}
+
+function memoryOf(
+  { file }: NamedModel,
+  runner: string,
+  at: PropertyKey[],
+  findings: Findings,
+): number | null {
+  if (file === null) return null;
+  try {
+    return file.memoryMb(runner);
+  } catch (error) {
+    if (!(error instanceof TouchstonedError)) throw error;
+    findings.add([...at, "model", "file"], error.message, error.hint ?? null);
+    return null;
+  }
 }
 
 function lookAtFiles(
@@ -145,7 +185,11 @@ function lookAtFiles(
   look: QueueContext["look"],
   findings: Findings,
 ) {
-  const hashes: Record<FileKind, string | null> = { config: null, pack: null, judge_config: null };
+  const hashes = {
+    config: null as string | null,
+    pack: null as string | null,
+    judge_config: null as string | null,
+  };
   let runner: string | null = null;
   for (const kind of ["config", "pack", "judge_config"] as const) {
     const path = written[kind];
@@ -172,7 +216,7 @@ function entryOf(
 ): QueueEntry | null {
   const at = ["entries", index];
   checkLayer(written, at, context, findings);
-  const model = modelOf(written, at, findings);
+  const named = modelOf(written, at, context.look, findings);
   const files = lookAtFiles(written, at, context.look, findings);
   const { runner, reset_command, settle, step_timeout_s, idle_timeout_s, cooldown_s } = written;
   const settings = mergeJobSettings(
@@ -194,7 +238,9 @@ function entryOf(
       `Write \`runner: NAME\`. Declared runners: ${known}.`,
     );
   }
-  if (model === null || chosen === undefined) return null;
+  if (named === null || chosen === undefined) return null;
+  const { spec: model, file } = named;
+  const memory_mb = memoryOf(named, chosen, at, findings);
   const command = settings.reset_command;
   const split = command === undefined ? undefined : splitCommand(command);
   const judge_model = written.judge_model ?? null;
@@ -216,7 +262,15 @@ function entryOf(
     not_before: written.not_before ?? null,
     max_attempts: written.max_attempts,
     after: written.after,
-    key: contentHash({ runner: chosen, model, judge_model, ...files.hashes }),
+    memory_mb,
+    key: contentHash({
+      runner: chosen,
+      model,
+      judge_model,
+      ...files.hashes,
+      // Two files may serve under one name, one after the other.
+      ...(file === null ? {} : { model_file: file.sha256 }),
+    }),
   };
 }
 

@@ -129,6 +129,11 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
     list("reset_commands"),
     list("model_dirs"),
     {
+      key: "model_memory_mb",
+      value: machine.value.model_memory_mb ?? "all there is",
+      origin: fromFile(machine, ["model_memory_mb"]) ?? BUILT_IN,
+    },
+    {
       key: "power.keep_awake",
       value: settings.power.keep_awake,
       origin: fromFile(machine, keepAwake) ?? fromFile(policy, keepAwake) ?? BUILT_IN,

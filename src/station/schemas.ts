@@ -193,6 +193,11 @@ export const machineSchema = z.strictObject({
   lock_path: absolutePath.optional().describe("The model lock; the same for all users"),
   runs_dir: absolutePath.optional().describe("Where runs go, one directory a station"),
   model_dirs: z.array(absolutePath).default([]).describe("Where model files may lie"),
+  model_memory_mb: z
+    .int()
+    .positive()
+    .optional()
+    .describe("Memory that a model may take, MB; else all of the host and of its accelerators"),
   limits: jobLimitsSchema.prefault({}).describe("Bounds for every station of this machine"),
   power: z
     .strictObject({ keep_awake: keepAwake.optional() })

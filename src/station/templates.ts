@@ -102,6 +102,7 @@ trusted_stations: []
 # lock_path: /absolute/path/model.lock  # default: \`touchstoned lock status\` shows it
 # runs_dir: /absolute/path/runs  # default: in the station's state directory
 # model_dirs: [/absolute/path/models]  # where model files may lie
+# model_memory_mb: 24000  # what a model may take (default: the host's memory and its accelerators')
 
 # Bounds for every station:
 # limits:

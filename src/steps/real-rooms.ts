@@ -33,6 +33,7 @@ import {
   type Station,
 } from "../station/index.ts";
 import { CappedLog } from "./capped-log.ts";
+import { confineModel, loadNamedModel } from "./named-model.ts";
 import type { HeldLock, Loaders, Rooms, RunningStep } from "./rooms.ts";
 import type { StepJob } from "./step-job.ts";
 
@@ -150,11 +151,18 @@ export function realRooms(options: RealRoomsOptions): Rooms {
   };
 }
 
+export interface LoaderOptions {
+  /** Refuse a model disk file whose model was changed since, instead of a warning. */
+  strict_cache: boolean;
+}
+
 /** Loaders of the files that entries of this station name. */
-export function realLoaders(station: Station): Loaders {
+export function realLoaders(station: Station, options: LoaderOptions): Loaders {
   const declared = station.machine.runners;
   return {
     confine: (path, what) => confine(station.root, path, what),
+    confineModel: (path, what) => confineModel(station, path, what),
+    model: (path, named) => loadNamedModel(station, path, named, options),
     pack(path) {
       const { pack, sha256 } = loadPack(path);
       return { sha256, id: pack.id };

@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { UlidSource } from "../core/ids.ts";
+import type { LookedModel } from "../queue/index.ts";
 import type { ProcessTree, TreeExit, TreeMark } from "../core/process.ts";
 import type { Runner, RunnerSettings } from "../runners/index.ts";
 import type { StepJob, StepKind } from "./step-job.ts";
@@ -23,6 +24,10 @@ export interface OwnRunner {
 export interface Loaders {
   /** Absolute real path inside the station. */
   confine(path: string, what: string): string;
+  /** The same inside the station or one of the folders where models may lie. */
+  confineModel(path: string, what: string): string;
+  /** A model disk file; `named` is its path as the queue file has it. */
+  model(path: string, named: string): { sha256: string; warnings: string[]; model: LookedModel };
   pack(path: string): { sha256: string; id: string };
   /** `runner`: the declared runner whose URL the config names. */
   config(path: string): { sha256: string; runner: string | null; warnings: string[] };

@@ -21,7 +21,7 @@ const submissionSchema = z.object({
   origin: z.enum(["inbox", "command"]).default("command"),
   inputs: z.array(
     z.object({
-      kind: z.enum(["config", "pack", "judge_config"]),
+      kind: z.enum(["config", "pack", "judge_config", "model"]),
       path: z.string(),
       sha256: z.string(),
       copy: z.string(),

@@ -8,6 +8,7 @@ import {
   parseQueueFile,
   type FileKind,
   type FileLook,
+  type LookedModel,
   type QueueContext,
   type QueueFile,
 } from "../queue/index.ts";
@@ -40,6 +41,7 @@ const WHAT: Record<FileKind, string> = {
   config: "eval config",
   pack: "pack",
   judge_config: "judge config",
+  model: "model disk file",
 };
 
 /** The bytes of a queue file. Throws an input error where there are none to be had. */
@@ -58,6 +60,15 @@ export function readQueueFile(path: string): Buffer {
   }
 }
 
+/** What the loaders have in common. */
+interface Loaded {
+  sha256: string;
+  id?: string;
+  runner?: string | null;
+  warnings?: string[];
+  model?: LookedModel;
+}
+
 function lookAt(
   loaders: Loaders,
   resolve: (kind: FileKind, path: string) => string,
@@ -66,8 +77,7 @@ function lookAt(
   return (kind, path): FileLook => {
     try {
       const real = resolve(kind, path);
-      const loaded: { sha256: string; id?: string; runner?: string | null; warnings?: string[] } =
-        loaders[kind](real);
+      const loaded: Loaded = loaders[kind](real, path);
       const bytes = readFileSync(real);
       if (sha256Hex(bytes) !== loaded.sha256) {
         return { ok: false, message: `${path}: changed while it was read, or is not UTF-8` };
@@ -77,7 +87,12 @@ function lookAt(
       taken.inputs.push({ kind, path, sha256: loaded.sha256, copy, pack_id });
       taken.contents.set(copy, bytes);
       taken.warnings.push(...(loaded.warnings ?? []));
-      return { ok: true, sha256: loaded.sha256, runner: loaded.runner ?? null };
+      return {
+        ok: true,
+        sha256: loaded.sha256,
+        runner: loaded.runner ?? null,
+        ...(loaded.model === undefined ? {} : { model: loaded.model }),
+      };
     } catch (error) {
       if (!(error instanceof TouchstonedError)) throw error;
       const hint = error.hint === undefined ? "" : ` (${error.hint})`;
@@ -96,7 +111,7 @@ export function takeUp(
   context: Omit<QueueContext, "look">,
   loaders: Loaders,
   resolve: (kind: FileKind, path: string) => string = (kind, named) =>
-    loaders.confine(named, WHAT[kind]),
+    kind === "model" ? loaders.confineModel(named, WHAT[kind]) : loaders.confine(named, WHAT[kind]),
 ): TakenUp {
   const taken = { inputs: [], contents: new Map<string, Buffer>(), warnings: [] };
   const text = decodeQueueFile(bytes, path);

@@ -120,6 +120,8 @@ export interface JobFilter {
 /** What a machine can run. */
 export interface Able {
   runners: readonly string[];
+  /** Memory for a model, MB; null or left out: not known, so that every model may be tried. */
+  memory_mb?: number | null;
 }
 
 /** Why nothing is claimed: how many jobs wait, and for what. Each job is counted once. */
@@ -135,6 +137,8 @@ export interface Blocked {
   waiting_on_others: number;
   /** Due, but for a runner that this machine does not have. */
   other_runner: number;
+  /** Due, but their model needs more memory than this machine has. */
+  too_big: number;
   running: number;
 }
 

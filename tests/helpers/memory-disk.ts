@@ -60,17 +60,22 @@ export function countJobs(jobs: readonly Job[]): Record<JobState, number> {
   return Object.fromEntries(entries) as Record<JobState, number>;
 }
 
+/** Has its runner, and memory for its model as far as both are known. */
+export function canRun({ entry }: Job, { runners, memory_mb = null }: Able): boolean {
+  const fits = entry.memory_mb === null || memory_mb === null || entry.memory_mb <= memory_mb;
+  return runners.includes(entry.runner) && fits;
+}
+
 export function blockedJobs(
   jobs: readonly Job[],
   now_ms: number,
   can: Able,
 ): Omit<Blocked, "queue_held_at_ms"> {
   const due = jobs.filter((job) => isClaimable(job) && dueAtMs(job) <= now_ms);
-  const mine = due.filter((job) => can.runners.includes(job.entry.runner));
+  const here = due.filter((job) => can.runners.includes(job.entry.runner));
+  const mine = here.filter((job) => canRun(job, can));
   const later = jobs.filter((job) => isClaimable(job) && dueAtMs(job) > now_ms);
-  const later_ms = later
-    .filter((job) => can.runners.includes(job.entry.runner))
-    .map((job) => dueAtMs(job));
+  const later_ms = later.filter((job) => canRun(job, can)).map((job) => dueAtMs(job));
   return {
     ready: mine.length,
     not_due: later.length,
@@ -79,7 +84,8 @@ export function blockedJobs(
     waiting_on_others: jobs.filter(
       (job) => isWaiting(job) && job.held_at_ms === null && job.waiting_on > 0,
     ).length,
-    other_runner: due.length - mine.length,
+    other_runner: due.length - here.length,
+    too_big: here.length - mine.length,
     running: jobs.filter(isRunning).length,
   };
 }

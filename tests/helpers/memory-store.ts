@@ -41,6 +41,7 @@ import {
   blockedJobs,
   byId,
   byRank,
+  canRun,
   checkDisk,
   countJobs,
   emptyDisk,
@@ -212,7 +213,7 @@ export class MemoryStore implements Store {
       if (this.disk.queue_held_at_ms !== null) return undefined;
       const first = this.#all()
         .filter((job) => isClaimable(job) && dueAtMs(job) <= now_ms)
-        .filter((job) => can.runners.includes(job.entry.runner))
+        .filter((job) => canRun(job, can))
         .sort(byRank)[0];
       if (first === undefined) return undefined;
       const outcome = this.#apply(first.id, { kind: "claim", owner }, now_ms);
@@ -373,7 +374,7 @@ export class MemoryStore implements Store {
   async nextDue(now_ms: number, can: Able): Promise<number | null> {
     if (this.disk.queue_held_at_ms !== null) return null;
     const due = this.#all()
-      .filter((job) => isClaimable(job) && can.runners.includes(job.entry.runner))
+      .filter((job) => isClaimable(job) && canRun(job, can))
       .map((job) => Math.max(dueAtMs(job), now_ms));
     return due.length === 0 ? null : Math.min(...due);
   }

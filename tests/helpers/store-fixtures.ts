@@ -23,6 +23,7 @@ export function entryOf(change: Partial<QueueEntry> = {}): QueueEntry {
     not_before: null,
     max_attempts: 5,
     after: [],
+    memory_mb: null,
     key: "0".repeat(64),
     ...change,
   };

@@ -1,7 +1,7 @@
 import { EXIT, usageError } from "../../core/errors.ts";
 import { isEnded, JOB_STATES, type JobState } from "../../queue/index.ts";
 import type { CommandAction } from "../context.ts";
-import { withStore, type StationOptions } from "../queue-store.ts";
+import { memoryHere, withStore, type StationOptions } from "../queue-store.ts";
 import { columns, jobNote } from "../queue-text.ts";
 
 export interface QueueListOptions extends StationOptions {
@@ -29,7 +29,7 @@ function limitOf(text: string | undefined): number {
 }
 
 export const run: CommandAction<QueueListOptions> = async (options, context) =>
-  withStore(options, context, async (store) => {
+  withStore(options, context, async (store, setting) => {
     const { terminal, clock } = context;
     const state = stateOf(options.state);
     const limit = limitOf(options.limit);
@@ -48,13 +48,14 @@ export const run: CommandAction<QueueListOptions> = async (options, context) =>
       return EXIT.done;
     }
     const now_ms = clock.now_ms();
+    const memory_mb = memoryHere(setting);
     const rows = shown.map((job) => [
       job.id,
       job.state,
       String(job.priority),
       job.entry.model.id,
       job.entry.runner,
-      jobNote(job, now_ms),
+      jobNote(job, now_ms, memory_mb),
     ]);
     terminal.out(columns([["job", "state", "priority", "model", "runner", ""], ...rows]));
     const more = jobs.length - shown.length;

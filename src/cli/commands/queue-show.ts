@@ -1,7 +1,7 @@
 import { isoTime } from "../../core/clock.ts";
 import { EXIT } from "../../core/errors.ts";
 import type { CommandAction } from "../context.ts";
-import { findJob, withStore, type StationOptions } from "../queue-store.ts";
+import { findJob, memoryHere, withStore, type StationOptions } from "../queue-store.ts";
 import { columns, jobNote } from "../queue-text.ts";
 
 export interface QueueShowOptions extends StationOptions {
@@ -9,7 +9,7 @@ export interface QueueShowOptions extends StationOptions {
 }
 
 export const run: CommandAction<QueueShowOptions> = async (options, context) =>
-  withStore(options, context, async (store) => {
+  withStore(options, context, async (store, setting) => {
     const { terminal, clock } = context;
     const job = await findJob(store, options.id);
     const [submission, history, steps] = [
@@ -21,13 +21,15 @@ export const run: CommandAction<QueueShowOptions> = async (options, context) =>
       terminal.json({ job, submission, history, steps });
       return EXIT.done;
     }
-    const note = jobNote(job, clock.now_ms());
+    const note = jobNote(job, clock.now_ms(), memoryHere(setting));
+    const { memory_mb } = job.entry;
     terminal.out(
       columns([
         ["job", job.id],
         ["state", note === "" ? job.state : `${job.state} ${note}`],
         ["model", job.entry.model.id],
         ["runner", job.entry.runner],
+        ...(memory_mb == null ? [] : [["memory", `${memory_mb} MB`]]),
         ["priority", String(job.priority)],
         ["attempts", `${job.attempt_count} of ${job.max_attempts} failed`],
         ["file", `${submission?.file_name ?? "?"}, entry ${job.index + 1}`],

@@ -19,6 +19,7 @@ export const declareQueue: Declare = (program, act) => {
     .option("--resume <dir>", "go on with an earlier run: what is finished is not run again")
     .option("--lock-wait <seconds>", "wait so long for the model lock (default: do not wait)")
     .option("--runner <name>", "runner of the entries that name none themselves")
+    .option("--strict-cache", "refuse a model disk file whose model was changed since")
     .option("--station <dir>", "the station (default: the nearest touchstoned.yaml)")
     .option("--json", "the summary as JSON on standard output")
     .addHelpText(
@@ -42,6 +43,7 @@ Examples:
     .argument("<file>", "queue file (YAML or JSON)")
     .option("--lock-wait <seconds>", "wait so long for the model lock (default: do not wait)")
     .option("--runner <name>", "runner of the entries that name none themselves")
+    .option("--strict-cache", "refuse a model disk file whose model was changed since")
     .option("--station <dir>", "the station (default: the nearest touchstoned.yaml)")
     .option("--json", "the report as JSON on standard output")
     .addHelpText(

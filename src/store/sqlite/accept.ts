@@ -21,6 +21,7 @@ function insertJob(db: Database, job: Job): void {
     submission_id: job.submission_id,
     entry_index: job.index,
     runner: job.entry.runner,
+    memory_mb: job.entry.memory_mb,
     first_priority: job.first_priority,
     created_at_ms: job.created_at_ms,
     not_before_ms: job.not_before_ms,

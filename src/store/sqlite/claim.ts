@@ -2,6 +2,7 @@ import { EXIT, TouchstonedError } from "../../core/errors.ts";
 import type { Job } from "../../queue/index.ts";
 import type { Able } from "../store.ts";
 import type { Database } from "./database.ts";
+import { FITS } from "./fits.ts";
 import { applyEvent, LANE } from "./write-job.ts";
 
 /** Jobs a transaction moves at most, so that thousands due at once do not hold up other writers. */
@@ -24,6 +25,7 @@ SELECT first.id FROM json_each(:runners) AS able
 JOIN jobs AS first ON first.id = (
   SELECT id FROM jobs
   WHERE lane = ${LANE.ready} AND runner = able.value AND due_at_ms <= :now_ms
+    AND ${FITS}
   ORDER BY rank_s, id LIMIT 1)
 WHERE NOT EXISTS (SELECT 1 FROM queue_hold)
 ORDER BY first.rank_s, first.id LIMIT 1`;
@@ -57,10 +59,11 @@ export function isRegistered(db: Database, owner: string): boolean {
  */
 export function claim(db: Database, owner: string, now_ms: number, can: Able): Job | undefined {
   const runners = JSON.stringify(can.runners);
+  const memory_mb = can.memory_mb ?? null;
   promote(db, runners, now_ms);
   return db.write(() => {
     if (!isRegistered(db, owner)) throw ownerUnknown(owner);
-    const first = db.one<{ id: string }>(FIRST_READY, { runners, now_ms });
+    const first = db.one<{ id: string }>(FIRST_READY, { runners, now_ms, memory_mb });
     if (first === undefined) return undefined;
     const outcome = applyEvent(db, first.id, { kind: "claim", owner }, now_ms);
     // The index and the rule book disagree: better no job than a wrong one.

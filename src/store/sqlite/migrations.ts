@@ -1,9 +1,10 @@
 import { EXIT, TouchstonedError } from "../../core/errors.ts";
 import type { Database } from "./database.ts";
 import { SCHEMA_V1 } from "./schema-v1.ts";
+import { SCHEMA_V2 } from "./schema-v2.ts";
 
 /** Number n takes a store from schema n - 1 to n. Forward only; entries are never changed. */
-export const MIGRATIONS: readonly string[] = [SCHEMA_V1];
+export const MIGRATIONS: readonly string[] = [SCHEMA_V1, SCHEMA_V2];
 
 /** "tstq": tells our files from other programs' SQLite files. */
 const APPLICATION_ID = 0x74_73_74_71;

@@ -11,6 +11,7 @@ import type {
 } from "../store.ts";
 import type { Database, Values } from "./database.ts";
 import { readJobs, readSubmissions } from "./rows.ts";
+import { FITS } from "./fits.ts";
 import { LANE } from "./write-job.ts";
 
 /** See `Store.submissions`. */
@@ -87,19 +88,23 @@ function heldAt(db: Database): number | null {
 }
 
 const READY_NOW = `
-SELECT 1 FROM jobs WHERE lane = ${LANE.ready} AND runner = :runner AND due_at_ms <= :now_ms LIMIT 1`;
+SELECT 1 FROM jobs WHERE lane = ${LANE.ready} AND runner = :runner AND due_at_ms <= :now_ms
+  AND ${FITS} LIMIT 1`;
 /** The lane `ready` is looked at as well: the clock may have been set back since. */
 const EARLIEST = `
 SELECT min(due_at_ms) AS due FROM (
-  SELECT min(due_at_ms) AS due_at_ms FROM jobs WHERE lane = ${LANE.deferred} AND runner = :runner
+  SELECT min(due_at_ms) AS due_at_ms FROM jobs
+    WHERE lane = ${LANE.deferred} AND runner = :runner AND ${FITS}
   UNION ALL
-  SELECT min(due_at_ms) FROM jobs WHERE lane = ${LANE.ready} AND runner = :runner)`;
+  SELECT min(due_at_ms) FROM jobs
+    WHERE lane = ${LANE.ready} AND runner = :runner AND ${FITS})`;
 
 function earliest(db: Database, now_ms: number, can: Able): number | null {
+  const memory_mb = can.memory_mb ?? null;
   let earliest_ms: number | null = null;
   for (const runner of can.runners) {
-    if (db.one(READY_NOW, { runner, now_ms }) !== undefined) return now_ms;
-    const due = db.one<{ due: number | null }>(EARLIEST, { runner })?.due ?? null;
+    if (db.one(READY_NOW, { runner, now_ms, memory_mb }) !== undefined) return now_ms;
+    const due = db.one<{ due: number | null }>(EARLIEST, { runner, memory_mb })?.due ?? null;
     if (due !== null) earliest_ms = Math.min(earliest_ms ?? Infinity, Math.max(due, now_ms));
   }
   return earliest_ms;
@@ -114,13 +119,14 @@ const WAITING = "final = 0 AND state IN ('PENDING', 'FAILED')";
 
 /** See `Store.blocked`. */
 export function readBlocked(db: Database, now_ms: number, can: Able): Blocked {
+  const { memory_mb = null } = can;
   const values = { now_ms, runners: JSON.stringify(can.runners) };
   const count = (condition: string, used: Values = {}) =>
     db.one<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE ${condition}`, used)?.n ?? 0;
   return db.read(() => {
     const mine = "runner IN (SELECT value FROM json_each(:runners))";
     const due = `lane IN (${LANE.deferred}, ${LANE.ready}) AND due_at_ms <= :now_ms`;
-    const ready = count(`${due} AND ${mine}`, values);
+    const ready = count(`${due} AND ${mine} AND ${FITS}`, { ...values, memory_mb });
     const next = ready > 0 ? null : earliest(db, now_ms, can);
     return {
       queue_held_at_ms: heldAt(db),
@@ -132,6 +138,7 @@ export function readBlocked(db: Database, now_ms: number, can: Able): Blocked {
       held: count(`held_at_ms IS NOT NULL AND ${WAITING}`),
       waiting_on_others: count(`waiting_on > 0 AND held_at_ms IS NULL AND ${WAITING}`),
       other_runner: count(`${due} AND NOT (${mine})`, values),
+      too_big: count(`${due} AND ${mine}`, values) - ready,
       running: count("owner IS NOT NULL"),
     };
   });

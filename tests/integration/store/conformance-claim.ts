@@ -47,6 +47,30 @@ export const CLAIMING: Topic = {
     expect((await store.claim("box", T0, both))?.id).toBe("S1-0");
   },
 
+  async "only models that this machine has the memory for"(store) {
+    await withJobs(store, [
+      { memory_mb: 40_000, priority: 1 },
+      { memory_mb: 16_000, not_before: new Date(T0 + MINUTE).toISOString() },
+      { memory_mb: 16_001, not_before: new Date(T0 + 1).toISOString() },
+    ]);
+    const small = { ...CAN, memory_mb: 16_000 };
+    expect(await store.claim("box", T0, small)).toBeUndefined();
+    expect(await store.nextDue(T0, small)).toBe(T0 + MINUTE);
+    expect(await store.blocked(T0, small)).toMatchObject({
+      ready: 0,
+      too_big: 1,
+      not_due: 2,
+      other_runner: 0,
+      next_due_ms: T0 + MINUTE,
+    });
+    expect(await store.blocked(T0 + 1, small)).toMatchObject({ ready: 0, too_big: 2 });
+    expect((await store.claim("box", T0 + MINUTE, small))?.id).toBe("S1-1");
+    // More memory, or memory that nobody knows.
+    expect(await store.nextDue(T0, { ...CAN, memory_mb: null })).toBe(T0);
+    expect((await store.claim("box", T0 + MINUTE, { ...CAN, memory_mb: 48_000 }))?.id).toBe("S1-0");
+    expect((await store.claim("box", T0 + MINUTE, CAN))?.id).toBe("S1-2");
+  },
+
   async "not before not_before, also where the clock is set back"(store) {
     const due = T0 + 10 * MINUTE;
     await withJobs(store, [{ not_before: new Date(due).toISOString() }]);

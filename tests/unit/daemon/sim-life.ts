@@ -155,6 +155,7 @@ export class Life {
       },
       owner_id: owner.id,
       runners: CAN.runners,
+      memory_mb: null,
       random: () => 0.05,
       uptime_ms: () => sim.uptime_ms(),
       diskLow: () => (sim.disk_full ? "disk low" : null),

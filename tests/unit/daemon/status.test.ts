@@ -93,6 +93,19 @@ describe("why nothing runs", () => {
       "2 jobs for runners that machine.yaml does not declare",
     ],
     [
+      "a model that is too big for this machine",
+      (store) =>
+        store.accept(submissionOf("S"), jobsOf("S", [{ memory_mb: 40_000 }, { memory_mb: 9 }])),
+      { memory_mb: 8 },
+      "2 jobs whose model needs more memory than this machine has (touchstoned queue list)",
+    ],
+    [
+      "memory that nobody knows",
+      (store) => store.accept(submissionOf("S"), jobsOf("S", [{ memory_mb: 40_000 }])),
+      { memory_mb: null },
+      "1 job about to start",
+    ],
+    [
       "waiting for others",
       async (store) => [
         await store.accept(

@@ -1,6 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inputError } from "../../../src/core/errors.ts";
 import { jobLimitsSchema } from "../../../src/core/job-settings.ts";
+import { sha256Hex } from "../../../src/core/json.ts";
+import { modelSpecSchema } from "../../../src/core/model-spec.ts";
 import { parseQueueFile, queueFileSchema, type QueueContext } from "../../../src/queue/index.ts";
 import { nearestKey } from "../../../src/core/yaml.ts";
 import { z } from "zod";
@@ -123,6 +126,57 @@ entries:
   });
 });
 
+describe("a model disk file", () => {
+  const text = `entries:
+  - {runner: local, pack: p, model: {file: models/m.json}}
+  - {runner: other, pack: p, model: {file: models/m.json}}`;
+  const spec = modelSpecSchema.parse({ id: "tiny:latest", quant: "f16" });
+  const looking = (memoryMb: (runner: string) => number, sha256 = sha256Hex("m")) =>
+    queueContext({
+      look: (kind, path) => ({
+        ok: true,
+        sha256: kind === "model" ? sha256 : sha256Hex(path),
+        ...(kind === "model" ? { model: { spec, memoryMb } } : {}),
+      }),
+    });
+
+  test("gives the model its name and the job its memory, as each runner serves it", () => {
+    const context = looking((runner) => (runner === "local" ? 900 : 1700));
+    const { entries } = parseQueueFile(text, "night.yaml", context);
+    expect(entries.map(({ model }) => model)).toEqual([spec, spec]);
+    expect(entries.map(({ memory_mb }) => memory_mb)).toEqual([900, 1700]);
+  });
+
+  test("makes another job where the file is another one", () => {
+    const key = (sha256: string) =>
+      parseQueueFile(
+        text,
+        "night.yaml",
+        looking(() => 1, sha256),
+      ).entries[0]?.key;
+    expect(key("a")).toBe(key("a"));
+    expect(key("a")).not.toBe(key("b"));
+  });
+
+  test("is refused at its place where it is wrong, or its size cannot be told", () => {
+    const gone = queueContext({ look: () => ({ ok: false, message: "m.json: no such file" }) });
+    expect(() => parseQueueFile(text, "night.yaml", gone)).toThrow(
+      /night\.yaml:2:\d+: entries\.0\.model\.file: m\.json: no such file/,
+    );
+    const odd = looking(() => {
+      throw inputError('unknown quantization "q9"', "Known: f16.");
+    });
+    expect(() => parseQueueFile(text, "night.yaml", odd)).toThrow(
+      /:2:\d+: entries\.0\.model\.file: unknown quantization "q9"\. Known: f16/,
+    );
+  });
+
+  test("is not needed for a memory that nobody knows", () => {
+    const plain = "entries:\n  - {runner: local, pack: p, model: m}";
+    expect(parseQueueFile(plain, "f", queueContext()).entries[0]?.memory_mb).toBeNull();
+  });
+});
+
 describe("what is refused, with line and column", () => {
   const cases: [name: string, text: string, expected: RegExp][] = [
     ["an unknown key", entry("    prioritty: 3\n"), /night\.yaml:5:5: .*"prioritty".*"priority"/],
@@ -135,11 +189,6 @@ describe("what is refused, with line and column", () => {
     ["no entries", "entries: []", /night\.yaml:1:\d+: entries: must have at least one entry/],
     ["no model", "entries:\n  - pack: p", /:2:\d+: entries\.0\.model/],
     ["no pack", "entries:\n  - {model: m, runner: local}", /entries\.0\.pack/],
-    [
-      "a model disk file",
-      "entries:\n  - {runner: local, pack: p, model: {file: m.json}}",
-      /:2:\d+: .*model disk files cannot be used yet.*Write the name/,
-    ],
     [
       "an unknown runner",
       entry().replace("local", "locel"),

@@ -61,6 +61,10 @@ async function check(w: World, change: Partial<Runner> = {}) {
     rooms: connected,
     loaders: {
       confine: path,
+      confineModel: path,
+      model: () => {
+        throw new Error("no entry here names a model disk file");
+      },
       pack: (file) => ({ sha256: hash(file), id: "pack" }),
       config: (file) => ({ sha256: hash(file), runner: null, warnings: [] }),
       judge_config: (file) => ({ sha256: hash(file), warnings: [] }),

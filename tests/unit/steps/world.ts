@@ -199,6 +199,10 @@ export class World {
       rooms: this.rooms(),
       loaders: {
         confine: path,
+        confineModel: path,
+        model: () => {
+          throw new Error("no entry here names a model disk file");
+        },
         pack: (file) => ({ ...load(file), id: "pack" }),
         config: (file) => ({ ...load(file), runner: null }),
         judge_config: load,
