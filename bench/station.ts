@@ -7,6 +7,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
@@ -157,10 +158,17 @@ export class BenchStation {
     }
   }
 
-  /** What the daemon says of the step that runs, or undefined. */
-  running(): { started_ms: number; root: { pid: number } | null } | undefined {
+  /**
+   * Wall clock at which the daemon noted the number of the step that runs: its process exists by
+   * then. Undefined where none runs.
+   */
+  stepSince(): number | undefined {
+    const path = join(this.state_dir, "running.json");
     try {
-      return JSON.parse(readFileSync(join(this.state_dir, "running.json"), "utf8"));
+      const { mtimeMs } = statSync(path);
+      const { root } = JSON.parse(readFileSync(path, "utf8")) as { root: object | null };
+      // Replaced between the two calls: the next look sees the new one.
+      return root === null || statSync(path).mtimeMs !== mtimeMs ? undefined : mtimeMs;
     } catch {
       return undefined; // no step runs
     }

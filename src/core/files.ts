@@ -58,12 +58,17 @@ function temporarySibling(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
 }
 
-function writeTemporary(path: string, data: string | Uint8Array, mode: number): string {
+function writeTemporary(
+  path: string,
+  data: string | Uint8Array,
+  mode: number,
+  synced = true,
+): string {
   const temporary = temporarySibling(path);
   const fd = openSync(temporary, "wx", mode);
   try {
     writeAll(fd, data);
-    fsyncSync(fd);
+    if (synced) fsyncSync(fd);
   } catch (error) {
     closeSync(fd);
     unlinkSync(temporary);
@@ -78,14 +83,26 @@ function writeTemporary(path: string, data: string | Uint8Array, mode: number): 
  * the disk is full. The temporary file is synced before the rename, the directory after it.
  */
 export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 0o644): void {
-  const temporary = writeTemporary(path, data, mode);
+  renameOver(writeTemporary(path, data, mode), path);
+  syncDir(dirname(path));
+}
+
+function renameOver(temporary: string, path: string): void {
   try {
     renameSync(temporary, path);
   } catch (error) {
     unlinkSync(temporary);
     throw error;
   }
-  syncDir(dirname(path));
+}
+
+/**
+ * Replaces `path` as a whole for every reader, whoever is killed meanwhile, but does not wait for
+ * the disk: after a loss of power it may be empty. For what means nothing after one, such as the
+ * number of a process.
+ */
+export function writeFileUnsynced(path: string, data: string, mode = 0o644): void {
+  renameOver(writeTemporary(path, data, mode, false), path);
 }
 
 /** Like `writeFileAtomic`, but never over something that is there: throws EEXIST then. */

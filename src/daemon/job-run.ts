@@ -177,7 +177,7 @@ export class JobRun {
       const opened = await summaries.open(job.submission_id);
       claim = await this.#deps.claimDirectory(opened.submission.directory);
       proveCopies(opened.submission, job.entry);
-      await summaries.sync(job.submission_id);
+      await summaries.sync(job.submission_id, "soon");
       const end = await this.#execute(opened, lock, adopted);
       const row = opened.summary.summary.entries.find(({ index }) => index === job.index);
       if (end.status === "ok") {

@@ -130,7 +130,7 @@ export class Loop {
           `${name}: taken up as submission ${outcome.submission_id}, ${outcome.jobs} jobs`,
         );
         for (const text of outcome.warnings) report.warn(`${name}: ${text}`);
-        await summaries.sync(outcome.submission_id);
+        await summaries.sync(outcome.submission_id, "soon");
       } else if (outcome.kind === "rejected") {
         report.warn(`${name}: rejected: ${outcome.refusal.message}`);
       } else if (outcome.kind === "trouble") report.warn(`${name}: ${outcome.message}`);

@@ -1,38 +1,61 @@
 import { unlinkSync } from "node:fs";
-import { z } from "zod";
 import { systemErrorCode } from "../core/errors.ts";
-import { readTextIfThere, writeFileAtomic } from "../core/files.ts";
+import { readTextIfThere, writeFileUnsynced } from "../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../core/json.ts";
+import type { ProcessIdentity } from "../core/process-table.ts";
 
-const recordSchema = z.object({
-  schema_version: z.literal(1),
-  job_id: z.string(),
-  fence: z.int(),
-  kind: z.enum(["load", "eval", "judge"]),
+/**
+ * `running.json`: the step that runs. There before the step gets its first instruction, whoever is
+ * killed; after a loss of power nothing runs any more, so the disk is not waited for.
+ */
+export interface RunningRecord {
+  schema_version: 1;
+  job_id: string;
+  fence: number;
+  kind: "load" | "eval" | "judge";
   /** Wall clock, milliseconds. */
-  started_ms: z.number(),
-  log_path: z.string(),
+  started_ms: number;
+  log_path: string;
   /** Carried in the environment by every process of the step. */
-  token: z.string().min(1),
+  token: string;
   /** null: the step was about to be started. */
-  root: z
-    .object({ pid: z.int().positive(), start_token: z.string(), boot_id: z.string() })
-    .nullable(),
+  root: ProcessIdentity | null;
   /** Its runner was started by the daemon and has died with it. */
-  own_runner: z.boolean(),
-});
-
-/** `running.json`: the step that runs. Durable before the step gets its first instruction. */
-export type RunningRecord = z.output<typeof recordSchema>;
+  own_runner: boolean;
+}
 
 export function writeRunning(path: string, record: RunningRecord): void {
-  writeFileAtomic(path, prettyJson(record), 0o600);
+  writeFileUnsynced(path, prettyJson(record), 0o600);
+}
+
+function isIdentity(value: unknown): value is ProcessIdentity {
+  if (typeof value !== "object" || value === null) return false;
+  const { pid, start_token, boot_id } = value as Record<string, unknown>;
+  const whole = typeof pid === "number" && Number.isSafeInteger(pid) && pid > 0;
+  return whole && typeof start_token === "string" && typeof boot_id === "string";
+}
+
+/** Checked by hand: the daemon reads it at each start, and most have no other use for a schema. */
+function isRecord(value: unknown): value is RunningRecord {
+  if (typeof value !== "object" || value === null) return false;
+  const one = value as Record<string, unknown>;
+  return (
+    one["schema_version"] === 1 &&
+    [one["job_id"], one["log_path"], one["token"]].every((text) => typeof text === "string") &&
+    one["token"] !== "" &&
+    Number.isSafeInteger(one["fence"]) &&
+    Number.isFinite(one["started_ms"]) &&
+    ["load", "eval", "judge"].includes(String(one["kind"])) &&
+    (one["root"] === null || isIdentity(one["root"])) &&
+    typeof one["own_runner"] === "boolean"
+  );
 }
 
 /** Undefined where nothing ran, or where nobody can read it. */
 export function readRunning(path: string): RunningRecord | undefined {
   const text = readTextIfThere(path);
-  return text === undefined ? undefined : recordSchema.safeParse(parseJsonLenient(text)).data;
+  const value = text === undefined ? undefined : parseJsonLenient(text);
+  return isRecord(value) ? value : undefined;
 }
 
 export function dropRunning(path: string): void {

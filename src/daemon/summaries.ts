@@ -90,21 +90,26 @@ export class Summaries {
     return opened;
   }
 
-  /** Writes what the store says into the summary. Trouble with it is logged and loses no job. */
-  async sync(id: string): Promise<void> {
+  /**
+   * Writes what the store says into the summary, `soon` or before it returns. Trouble with it is
+   * logged and loses no job.
+   */
+  async sync(id: string, when: "now" | "soon" = "now"): Promise<void> {
     const { store, rooms, log } = this.#options;
     try {
       const { summary } = await this.open(id);
       const jobs = await store.jobsOf(id);
       const known = JSON.stringify(jobs.map(({ fence, updated_at_ms }) => [fence, updated_at_ms]));
       if (this.#written.get(id) === known) return;
-      summary.update((content) => {
+      const change = (content: Summary): void => {
         for (const job of jobs) {
           const row = content.entries.find(({ index }) => index === job.index);
           if (row !== undefined) noteJob(row, job);
         }
         noteState(content, jobs, rooms.clock.now_ms());
-      });
+      };
+      if (when === "soon" && !jobs.every((job) => isEnded(job))) summary.note(change);
+      else summary.update(change);
       this.#written.set(id, known);
       if (!jobs.every((job) => isEnded(job))) return;
       this.#open.delete(id);

@@ -76,9 +76,15 @@ export function writeRecord(disk: Disk, paths: IntakePaths, record: JournalRecor
   replaceSynced(disk, recordPath(paths, record.sha256), prettyJson(record), 0o600);
 }
 
-/** Durable when it returns. */
-export function dropRecord(disk: Disk, paths: IntakePaths, sha256: string): void {
-  if (unlinkIfThere(disk, recordPath(paths, sha256))) disk.syncDir(journalDir(paths));
+/** Durable when it returns, but for `lazily`: a record that comes back is settled once more then. */
+export function dropRecord(
+  disk: Disk,
+  paths: IntakePaths,
+  sha256: string,
+  how: "synced" | "lazily" = "synced",
+): void {
+  const dropped = unlinkIfThere(disk, recordPath(paths, sha256));
+  if (dropped && how === "synced") disk.syncDir(journalDir(paths));
 }
 
 /**

@@ -17,6 +17,8 @@ export interface ParseMainOptions {
   output: Writable;
   /** Parses and checks a queue file and all that it names; throws an input error. */
   plan: (request: ParseRequest, bytes: Buffer) => SubmissionPlan;
+  /** Does once what `plan` does, before we say that we are ready, so that the request is quick. */
+  rehearse?: () => void;
 }
 
 async function firstLine(input: Readable): Promise<string | null> {
@@ -48,7 +50,12 @@ function answer(request: ParseRequest, plan: ParseMainOptions["plan"]): ParseAns
 
 /** Body of the parsing child: says when it is ready, answers one request, ends. */
 export async function runParseMain(options: ParseMainOptions): Promise<ExitCode> {
-  const { input, output } = options;
+  const { input, output, rehearse } = options;
+  try {
+    rehearse?.();
+  } catch {
+    // It costs time and nothing else: the request itself will say what is wrong.
+  }
   output.write(`${READY_LINE}\n`);
   const line = await firstLine(input);
   if (line === null) return EXIT.done; // nothing came before our parent let go

@@ -116,7 +116,7 @@ async function store(
     dropRecord(disk, paths, sha256);
     return rejectDuplicate(world, file, sha256, report.submission_id);
   }
-  dropRecord(disk, paths, sha256);
+  dropRecord(disk, paths, sha256, "lazily");
   return {
     kind: "accepted",
     submission_id: report.submission_id,

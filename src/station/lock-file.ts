@@ -16,7 +16,7 @@ import {
   systemErrorCode,
   TouchstonedError,
 } from "../core/errors.ts";
-import { runCommand } from "../core/process.ts";
+import { runTool } from "../core/tool.ts";
 import { toolEnv } from "./paths.ts";
 
 /** `open(2)` of macOS takes the lock itself; Node passes the numbers on but has no names for them. */
@@ -79,19 +79,19 @@ function openLockFile(path: string, extra = 0): number {
 }
 
 async function flockCommand(fd: number, how: "-x" | "-s" | "-u"): Promise<boolean> {
-  const result = await runCommand("flock", ["-n", how, "3"], {
+  const result = await runTool("flock", ["-n", how, "3"], {
     timeout_s: 30,
     descriptors: [fd],
     env: toolEnv(process.env),
-    inherit_env: false,
   });
-  if (result.ok) return true;
+  if (result.exit_code === 0) return true;
   if (result.exit_code === 1 && result.stderr === "") return false;
-  const missing = result.exit_code === null && !result.timed_out && result.signal === null;
+  const missing = result.error !== null;
+  const reason = result.stderr.trim() || (result.error ?? `signal ${result.signal ?? "none"}`);
   throw new TouchstonedError({
     code: "flock_failed",
     exitCode: EXIT.unavailable,
-    message: `the flock program failed: ${(result.stderr.trim() || result.error) ?? "no reason given"}`,
+    message: `the flock program failed: ${reason}`,
     ...(missing ? { hint: "Install util-linux; it brings flock." } : {}),
   });
 }

@@ -1,26 +1,23 @@
 import { readdirSync, readFileSync, readlinkSync, statSync, unlinkSync, type Stats } from "node:fs";
 import { basename } from "node:path";
-import { z } from "zod";
-import { readTextIfThere, writeFileAtomic } from "../core/files.ts";
+import { readTextIfThere, writeFileUnsynced } from "../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../core/json.ts";
 import { printable } from "../core/text.ts";
 import { isAlive, processIdentity } from "../core/process-table.ts";
 
-/** Written by anybody who may write beside the lock, and shown to people. */
-const said = z.string().max(200).transform(printable);
-
-const lockHolderSchema = z.object({
-  pid: z.int().positive(),
-  start_token: z.string(),
-  boot_id: z.string(),
-  purpose: said,
-  run_id: said.nullable(),
-  /** RFC 3339 */
-  since: said,
-});
-
 /** What a holder of ours says about itself beside the lock. For people: it decides nothing. */
-export type LockHolder = z.output<typeof lockHolderSchema>;
+export interface LockHolder {
+  pid: number;
+  start_token: string;
+  boot_id: string;
+  purpose: string;
+  run_id: string | null;
+  /** RFC 3339 */
+  since: string;
+}
+
+/** Longest text that is shown of it. */
+const MAX_SAID = 200;
 
 /** A living process that has the lock's file open and locked. */
 export interface LockProcess {
@@ -41,16 +38,43 @@ export function writeSidecar(
   const identity = processIdentity(process.pid);
   if (identity === undefined) return;
   try {
-    writeFileAtomic(sidecarPath(lock_path), prettyJson({ ...identity, ...holder }), 0o644);
+    writeFileUnsynced(sidecarPath(lock_path), prettyJson({ ...identity, ...holder }), 0o644);
   } catch {
     // Members of a group may lock the file without being allowed to write beside it.
   }
 }
 
+/**
+ * Written by anybody who may write beside the lock, and shown to people. Checked by hand: a program
+ * that only wants a lock should not have to load a schema library for it.
+ */
+function holderFrom(value: unknown): LockHolder | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const text = (key: string): string | undefined => {
+    const one: unknown = Reflect.get(value, key);
+    return typeof one === "string" && one.length <= MAX_SAID ? one : undefined;
+  };
+  const pid: unknown = Reflect.get(value, "pid");
+  const [start_token, boot_id] = [text("start_token"), text("boot_id")];
+  const [purpose, since, run_id] = [text("purpose"), text("since"), text("run_id")];
+  if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  if (start_token === undefined || boot_id === undefined) return undefined;
+  if (purpose === undefined || since === undefined) return undefined;
+  if (run_id === undefined && Reflect.get(value, "run_id") !== null) return undefined;
+  return {
+    pid,
+    start_token,
+    boot_id,
+    purpose: printable(purpose),
+    run_id: run_id === undefined ? null : printable(run_id),
+    since: printable(since),
+  };
+}
+
 function readSidecar(lock_path: string): LockHolder | undefined {
   try {
     const text = readTextIfThere(sidecarPath(lock_path)) ?? "";
-    return lockHolderSchema.safeParse(parseJsonLenient(text)).data;
+    return holderFrom(parseJsonLenient(text));
   } catch {
     return undefined; // unreadable: then it says nothing
   }

@@ -70,24 +70,35 @@ class EntryRun {
     return row;
   }
 
-  /** Writes what is known to the bundle, then to the summary. */
-  #save(change: (row: EntrySummary) => void): void {
+  #change(summary: Summary, change: (row: EntrySummary) => void): void {
+    const row = this.#row(summary);
+    row.attempts = countAttempts(this.#attempts);
+    row.load_seconds = secondsOf(this.#attempts, "load");
+    row.eval_seconds = secondsOf(this.#attempts, "eval");
+    row.judge_seconds = secondsOf(this.#attempts, "judge");
+    change(row);
+  }
+
+  #saveSteps(): void {
     const known = JSON.stringify(this.#attempts);
     if (known !== this.#written && !this.#lost)
       writeSteps(this.#bundle_dir, this.#entry, this.#attempts);
     this.#written = known;
-    this.#context.store.update((summary) => {
-      const row = this.#row(summary);
-      row.attempts = countAttempts(this.#attempts);
-      row.load_seconds = secondsOf(this.#attempts, "load");
-      row.eval_seconds = secondsOf(this.#attempts, "eval");
-      row.judge_seconds = secondsOf(this.#attempts, "judge");
-      change(row);
-    });
+  }
+
+  /** Writes what is known to the bundle, then to the summary. */
+  #save(change: (row: EntrySummary) => void): void {
+    this.#saveSteps();
+    this.#context.store.update((summary) => this.#change(summary, change));
+  }
+
+  /** For what is under way, and needs no record of its own. */
+  #note(change: (row: EntrySummary) => void): void {
+    this.#context.store.note((summary) => this.#change(summary, change));
   }
 
   #begin(step: string, change: (row: EntrySummary) => void = () => undefined): void {
-    this.#save((row) => {
+    this.#note((row) => {
       change(row);
       row.status = "running";
       row.step = step;
@@ -98,7 +109,7 @@ class EntryRun {
   }
 
   #warn(text: string): void {
-    this.#save((row) => row.warnings.push(text));
+    this.#note((row) => row.warnings.push(text));
     this.#context.log.warn({ entry: this.#entry.index }, text);
     this.#context.emit({ type: "warning", text: `entry ${this.#entry.index}: ${text}` });
   }
@@ -176,7 +187,9 @@ class EntryRun {
   ): Promise<StepRecord> {
     const { rooms, signal, emit, lock } = this.#context;
     this.#begin(kind, (row) => (row[`${kind}_status`] = "running"));
-    return runStep(rooms, {
+    // What was done before is on disk before the step begins.
+    this.#saveSteps();
+    const ended = runStep(rooms, {
       job: this.#job(kind, how.attached),
       api_key: how.api_key,
       lock,
@@ -187,6 +200,9 @@ class EntryRun {
       onProgress: (progress) =>
         emit({ type: "step_progress", entry: this.#row(), step: kind, progress }),
     });
+    // It runs already, and did not have to wait for this.
+    this.#context.store.flush();
+    return ended;
   }
 
   async #step(kind: StepKind, ready: ReadyRunner): Promise<StepRecord> {
@@ -338,7 +354,7 @@ class EntryRun {
     let status: StepStatus;
     try {
       ensureDir(this.#bundle_dir);
-      this.#save((row) => {
+      this.#note((row) => {
         [row.error, row.advice, row.warnings] = [null, null, []];
         this.#recognise(row);
         if (row.eval_status !== "ok") [row.load_status, row.eval_status] = ["pending", "pending"];

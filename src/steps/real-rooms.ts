@@ -2,7 +2,7 @@ import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { errorMessage, TouchstonedError } from "../core/errors.ts";
-import { ensureDir, writeFileAtomic } from "../core/files.ts";
+import { ensureDir, writeFileUnsynced } from "../core/files.ts";
 import { ulidSource } from "../core/ids.ts";
 import { prettyJson } from "../core/json.ts";
 import { startTree, type TreeMark } from "../core/process.ts";
@@ -57,7 +57,8 @@ function startStep(
   ensureDir(job.bundle_dir);
   const job_path = join(job.bundle_dir, `${job.kind}.job.json`);
   const log = new CappedLog(join(job.bundle_dir, `${job.kind}.log`));
-  writeFileAtomic(job_path, prettyJson(job));
+  // Read at once, by that child alone.
+  writeFileUnsynced(job_path, prettyJson(job));
   const [file, ...args] = selfCommand();
   const { env, descriptor } = lockEnvironment(lock);
   options.onTree?.({ root: null, token: options.token });
@@ -157,7 +158,10 @@ export interface LoaderOptions {
 }
 
 /** Loaders of the files that entries of this station name. */
-export function realLoaders(station: Station, options: LoaderOptions): Loaders {
+export function realLoaders(
+  station: Pick<Station, "root" | "machine">,
+  options: LoaderOptions,
+): Loaders {
   const declared = station.machine.runners;
   return {
     confine: (path, what) => confine(station.root, path, what),

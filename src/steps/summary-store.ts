@@ -36,11 +36,16 @@ function write(path: string, text: string): void {
   }
 }
 
+/** Within so long a note is written: many things may happen in that time, and are written at once. */
+const NOTE_MS = 100;
+
 /** Keeps `summary.json` and `summary.md` of one submission in step with what happened. */
 export class SummaryStore {
   readonly summary: Summary;
   readonly directory: string;
   readonly #clock: Clock;
+  /** Writes what was noted. */
+  #pending: NodeJS.Timeout | null = null;
 
   constructor(directory: string, summary: Summary, clock: Clock) {
     this.directory = directory;
@@ -50,11 +55,32 @@ export class SummaryStore {
 
   /** Changes the summary and writes it. Throws `cannot_write` where the disk is full. */
   update(change: (summary: Summary) => void): void {
+    if (this.#pending !== null) clearTimeout(this.#pending);
+    this.#pending = null;
     change(this.summary);
     countEntries(this.summary);
     this.summary.updated = isoTime(this.#clock.now_ms());
     write(join(this.directory, "summary.json"), prettyJson(this.summary));
     write(join(this.directory, "summary.md"), summaryMarkdown(this.summary, this.directory));
+  }
+
+  /**
+   * Changes the summary; on disk it is soon, or with the next `update`. For what is on its way and
+   * can be seen from the bundles and the store, so that nobody waits for the disk in between.
+   */
+  note(change: (summary: Summary) => void): void {
+    change(this.summary);
+    this.#pending ??= setTimeout(() => this.flush(), NOTE_MS);
+  }
+
+  /** Writes now what was only noted, if anything. */
+  flush(): void {
+    if (this.#pending === null) return;
+    try {
+      this.update(() => undefined);
+    } catch {
+      // The disk is full: what comes next says so where somebody hears it.
+    }
   }
 }
 

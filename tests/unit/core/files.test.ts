@@ -16,6 +16,7 @@ import {
   readJsonLines,
   readTextIfThere,
   writeFileAtomic,
+  writeFileUnsynced,
 } from "../../../src/core/files.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 
@@ -128,5 +129,17 @@ describe("readTextIfThere", () => {
     const dir = tempDir();
     expect(readTextIfThere(join(dir, "absent"))).toBeUndefined();
     expect(() => readTextIfThere(dir)).toThrow(/EISDIR/);
+  });
+});
+
+describe("writeFileUnsynced", () => {
+  it("replaces a whole file with its mode, and leaves nothing behind where it cannot", () => {
+    const dir = tempDir();
+    const path = join(dir, "a.json");
+    writeFileUnsynced(path, "one", 0o600);
+    writeFileUnsynced(path, "two", 0o600);
+    expect([readFileSync(path, "utf8"), statSync(path).mode & 0o777]).toEqual(["two", 0o600]);
+    expect(() => writeFileUnsynced(dir, "no")).toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+    expect(readdirSync(dir)).toEqual(["a.json"]);
   });
 });

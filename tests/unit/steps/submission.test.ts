@@ -52,12 +52,14 @@ describe("one night", () => {
     const w = world();
     w.write([entry("x")]);
     const seen: unknown[] = [];
-    w.onStep = (name) => {
+    const look = (name: string): void => {
       const opened = w.events.find((event) => event.type === "opened");
       const text = readFileSync(join(opened?.directory ?? "", "summary.json"), "utf8");
       const [row] = summarySchema.parse(JSON.parse(text)).entries;
       seen.push([name, row?.status, row?.step, row?.eval_status, row?.since === null]);
     };
+    // As soon as it was started: the start itself does not wait for the disk.
+    w.onStep = (name) => queueMicrotask(() => look(name));
     await w.run();
     expect(seen).toEqual([
       ["load x @a", "running", "load", "pending", false],
