@@ -129,17 +129,23 @@ export function trulySafe(truth: Truth, slots: number): boolean {
   return slots < truth.fault_at;
 }
 
-/** What the search gives that knows the truth: each bracket level, and what lies between, over the best below it. */
-function bySearch(truth: Truth): number {
+/**
+ * What the search gives that knows the truth: bracket levels first, then what lies between, upwards
+ * or from just below the first bound downwards.
+ */
+function bySearch(truth: Truth, downwards: boolean): number {
   let best = 1;
   for (const slots of [2, 4, 8]) {
     if (trulySafe(truth, slots) && trueRate(truth, slots) >= GATE * trueRate(truth, best)) {
       best = slots;
     }
   }
-  for (let slots = best + 1; slots <= MAX_SLOTS; slots++) {
-    if (!trulySafe(truth, slots)) break;
-    if (trueRate(truth, slots) >= GATE * trueRate(truth, best)) best = slots;
+  const between: number[] = [];
+  for (let slots = best + 1; slots <= MAX_SLOTS && trulySafe(truth, slots); slots++) {
+    between.push(slots);
+  }
+  for (const slots of downwards ? between.toReversed() : between) {
+    if (slots > best && trueRate(truth, slots) >= GATE * trueRate(truth, best)) best = slots;
   }
   return best;
 }
@@ -152,7 +158,7 @@ function byFixedRule(truth: Truth): number {
   return safe.find((slots) => trueRate(truth, slots) * GATE >= best) ?? 1;
 }
 
-/** The number that no answer may exceed: the larger one of what the two ways give without any noise. */
+/** The number that no answer may exceed: the largest of what these ways give without any noise. */
 export function trueNumber(truth: Truth): number {
-  return Math.max(bySearch(truth), byFixedRule(truth));
+  return Math.max(bySearch(truth, false), bySearch(truth, true), byFixedRule(truth));
 }

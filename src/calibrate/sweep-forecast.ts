@@ -9,7 +9,7 @@ export interface Forecast {
 }
 
 /** Blocks after which a level is given up at the earliest. */
-const SHORTEST_LEVEL = 2;
+const SHORTEST_LEVEL = 1;
 /** Requests of one comparison of answers on both sides, lead-ins and fillers among them. */
 const CERTIFY_REQUESTS = 160;
 

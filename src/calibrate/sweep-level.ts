@@ -3,6 +3,7 @@ import {
   gainOf,
   hardBreaches,
   judgeFidelity,
+  noiseNow,
   noiseOf,
   studentInterval,
   studentQuantile,
@@ -82,12 +83,12 @@ export function worthwhileFactor(state: SweepState, noise: Noise): number {
 
 /**
  * Whether a gain worth seeking is ruled out. The spread is that of these blocks and of the blocks at
- * one slot together, so that two blocks may be enough. It only ever gives up: nothing is accepted so.
+ * one slot together, so that one block may be enough. It only ever gives up: nothing is accepted so.
  */
 function hopeless(level: LevelState, noise: Noise | null, method: Method): boolean {
   const values = blockValues(level.blocks);
-  const own = variance(values);
-  if (own === null || noise === null) return false;
+  if (values.length === 0 || noise === null) return false;
+  const own = variance(values) ?? 0;
   const freedom = noise.freedom + values.length - 1;
   const pooled = (noise.freedom * noise.sigma ** 2 + (values.length - 1) * own) / freedom;
   const middle = values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -155,24 +156,24 @@ export function levelStep(level: LevelState, state: SweepState, rules: Rules): L
     return { do: "end", why: `thrown away ${level.in_row} times one after the other: ${why}` };
   }
   const noise = noiseOf(state.baseline.blocks, method);
-  const scaled = noise === null ? null : scaleNoise(noise, state);
-  if (level.blocks.length >= 2 && hopeless(level, scaled, method)) {
+  const scaled =
+    noise === null ? null : { ...noise, sigma: noiseNow(noise, level, state.baseline.blocks) };
+  if (hopeless(level, scaled, method)) {
     return { do: "end", why: `a gain of ${Math.round(method.gain_sought * 100)} % is ruled out` };
   }
   if (level.blocks.length < method.blocks_min) return { do: "block" };
-  const gain = gainOf(levelRecord(level), method);
+  const sweep = sweepOf(state, rules.corpus, { complete: false, stop: "" });
+  const gain = gainOf(levelRecord(level), sweep);
   if (gain.state === "accepted") return { do: "end", why: "" };
   if (gain.state === "rejected") return { do: "end", why: "no gain" };
   const blocks = studentInterval(blockValues(level.blocks), method.alpha_per_look);
   const cleared = blocks !== null && blocks.low > Math.log1p(method.gain_gate);
+  if (gain.note !== null) {
+    // The gain is there; that a smaller number would not do needs more blocks.
+    if (level.blocks.length < method.blocks_max) return { do: "block" };
+    return { do: "end", why: gain.note };
+  }
   if (cleared && method.residency === "own_start") return startArmStep(level, state);
   if (level.blocks.length < method.blocks_max) return { do: "block" };
   return { do: "end", why: "the gain is not proven" };
-}
-
-/** Noise of blocks as they are now, from those of the shorter periods at one slot. */
-function scaleNoise(noise: Noise, state: SweepState): Noise {
-  const measured = state.baseline.blocks[0]?.turns[0] ?? 0;
-  const now = state.pace.segments * state.pace.turns;
-  return { ...noise, sigma: noise.sigma * Math.sqrt(Math.min(1, measured / now)) };
 }

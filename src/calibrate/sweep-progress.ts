@@ -84,7 +84,8 @@ function told(state: SweepState, step: Step): Told {
 /** What a person may want to see before `step` is done. */
 export function progressOf(state: SweepState, step: Step, ahead: Forecast): SweepProgress {
   const level = "level" in step && step.level.slots > 1 ? step.level : undefined;
-  const gain = level === undefined ? null : gainOf(levelRecord(level), state.method).interval;
+  const sweep = { method: state.method, levels: [], baseline: { blocks: state.baseline.blocks } };
+  const gain = level === undefined ? null : gainOf(levelRecord(level), sweep).interval;
   const what = told(state, step);
   return {
     ...what,

@@ -36,7 +36,7 @@ export function standings(state: SweepState, rules: Rules): Standing[] {
       const fidelity = judgeFidelity(record.fidelity, self, state.method, rules.available);
       const answers = fidelity.state === "broken";
       const broken = answers || hardBreaches(record, sweep, rules.bounds).length > 0;
-      return { level, gain: gainOf(record, state.method), answers, broken, fidelity };
+      return { level, gain: gainOf(record, sweep), answers, broken, fidelity };
     });
 }
 
@@ -61,9 +61,13 @@ export function accepted(tried: readonly Standing[], ceiling: number): Standing[
   });
 }
 
-/** Whether numbers between the best and the level above it may still be better than the best. */
-function worthFilling(best: number, above: Standing | undefined): boolean {
+/**
+ * Whether numbers between the best and the level above it may still be better than the best. The
+ * first look between two steps of the bracket is always taken: behind a flat step there may be a peak.
+ */
+function worthFilling(best: number, above: Standing | undefined, max_slots: number): boolean {
   if (above === undefined || above.broken) return above?.answers !== true;
+  if (bracket(max_slots).includes(above.level.slots)) return true;
   const ratio = above.gain.blocks_only?.mean;
   return above.level.against === best && ratio !== undefined && ratio < Math.log(FALLING);
 }
@@ -93,5 +97,7 @@ export function nextCandidate(
   const top = Math.min(ceiling, above[0]?.level.slots ?? Infinity);
   if (top === Infinity || top - against < 2) return null;
   const atTop = tried.find((one) => one.level.slots === top);
-  return worthFilling(against, atTop) ? { slots: Math.floor((against + top) / 2), against } : null;
+  return worthFilling(against, atTop, state.method.max_slots)
+    ? { slots: Math.floor((against + top) / 2), against }
+    : null;
 }
