@@ -1,3 +1,7 @@
+export { runSweep, type SweepOptions } from "./sweep.ts";
+export type { ExtraWish } from "./sweep-plan.ts";
+export type { SweepProgress } from "./sweep-progress.ts";
+export type { SweepState } from "./sweep-state.ts";
 export type { CalibrationDevice, DeviceStart, Segment, Turn } from "./device.ts";
 export { RealDevice, type RealDeviceOptions } from "./real-device.ts";
 export type { RequestPlan, Surroundings } from "./real-start.ts";

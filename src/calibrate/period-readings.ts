@@ -21,11 +21,17 @@ export type RecordedReadings = Pick<
   | "unavailable"
 >;
 
-/** Samples memory, swap, pressure and throttling from `start` to `stop`. */
+/** Samples memory, swap, pressure and throttling from `start` to `stop`, window after window. */
 export interface ReadingsRecorder {
-  start: () => void | Promise<void>;
-  stop: () => RecordedReadings | Promise<RecordedReadings>;
+  /** Until what helps it has spoken or failed. */
+  ready: (limit_ms: number) => Promise<void>;
+  start: () => void;
+  stop: () => RecordedReadings;
+  close: () => void;
 }
+
+/** How long the helpers of a recorder may take to begin. */
+export const RECORDER_LIMIT_MS = 15_000;
 
 export interface PeriodFacts {
   turns: readonly SentTurn[];

@@ -2,6 +2,7 @@ import { isoTime } from "../core/clock.ts";
 import type { StartRecord } from "../verdict/index.ts";
 import type { CalibrationDevice, DeviceStart } from "./device.ts";
 import { loadFailure, type CalibrationServer, type Launch } from "./launch.ts";
+import { RECORDER_LIMIT_MS } from "./period-readings.ts";
 import { readBack } from "./read-back.ts";
 import { RealStart, type RequestPlan, type Surroundings } from "./real-start.ts";
 
@@ -84,9 +85,14 @@ export class RealDevice implements CalibrationDevice {
 
   async #memory(server_pid: number | null): Promise<Memory> {
     const recorder = this.#options.around.createRecorder({ server_pid });
-    await recorder.start();
-    const { host_used_peak_mb, gpus } = await recorder.stop();
-    return { used_mb: host_used_peak_mb, gpus };
+    try {
+      await recorder.ready(RECORDER_LIMIT_MS);
+      recorder.start();
+      const { host_used_peak_mb, gpus } = recorder.stop();
+      return { used_mb: host_used_peak_mb, gpus };
+    } finally {
+      recorder.close();
+    }
   }
 }
 

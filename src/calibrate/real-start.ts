@@ -10,7 +10,12 @@ import type { DeviceStart, PeriodRequest, PeriodResult, Turn } from "./device.ts
 import type { CalibrationServer } from "./launch.ts";
 import { logCounts } from "./log-facts.ts";
 import { turnOutcome, warmPrompts } from "./outcome.ts";
-import { periodReadings, type PeriodFacts, type ReadingsRecorder } from "./period-readings.ts";
+import {
+  periodReadings,
+  RECORDER_LIMIT_MS,
+  type PeriodFacts,
+  type ReadingsRecorder,
+} from "./period-readings.ts";
 import { busySlots } from "./read-back.ts";
 import { replay, type ReplayResult } from "./replay.ts";
 import type { TurnLog } from "./turn-log.ts";
@@ -62,6 +67,9 @@ export class RealStart implements DeviceStart {
   readonly #around: Surroundings;
   readonly #context: number;
   readonly #known_prompts: Map<string, number>;
+  readonly #recorder: ReadingsRecorder;
+  /** Nonces that were used: where one comes again, equal prompts are wanted. */
+  readonly #nonces = new Set<string>();
   readonly #gone = new AbortController();
   readonly #busy: (() => Promise<number | null>) | null;
   #record: StartRecord;
@@ -83,6 +91,7 @@ export class RealStart implements DeviceStart {
     this.#around = options.around;
     this.#context = options.context_per_slot;
     this.#known_prompts = options.known_prompts;
+    this.#recorder = options.around.createRecorder({ server_pid: server.pid });
     this.#busy = busySlots(server, options.around.clock);
     if (server.exited !== null) void this.#mourn(server.exited);
   }
@@ -134,6 +143,7 @@ export class RealStart implements DeviceStart {
 
   /** Short requests with as many workers; what goes wrong with them the first period will say. */
   async warmUp(workers: number, signal?: AbortSignal): Promise<void> {
+    await this.#recorder.ready(RECORDER_LIMIT_MS);
     await this.#short(workers, WARM_UP_TOKENS, this.#signal(signal));
     this.#server.log?.more();
   }
@@ -170,14 +180,13 @@ export class RealStart implements DeviceStart {
   }
 
   async measure(request: PeriodRequest): Promise<PeriodResult> {
-    const { clock, createRecorder } = this.#around;
+    const { clock } = this.#around;
     const signal = this.#signal(request.signal);
     const idle = await this.#idle(signal);
     const in_flight = new InFlight(clock);
     const watch = this.#watch(in_flight, request.workers);
     await watch.start();
-    const recorder = createRecorder({ server_pid: this.#server.pid });
-    await recorder.start();
+    this.#recorder.start();
     const meter = startClientMeter(clock);
     const result = await replay({
       request,
@@ -187,7 +196,7 @@ export class RealStart implements DeviceStart {
       clock,
     });
     const client = meter.stop(result.in_flight, request.workers);
-    const recorded = await recorder.stop();
+    const recorded = this.#recorder.stop();
     await this.#lookForDeath(result);
     const watched = this.#lost === null ? await watch.stop() : unknown(this.#lost);
     this.#correctSlots(watched, request.workers);
@@ -205,7 +214,7 @@ export class RealStart implements DeviceStart {
     const disturbed =
       idle.reason ??
       (watched.alone === true ? null : watched.reason) ??
-      warmPrompts(turns, this.#plan.cold);
+      this.#warmPrompts(turns, request.nonce);
     const period: PeriodResult = {
       turns,
       window_s: result.window_s,
@@ -218,6 +227,12 @@ export class RealStart implements DeviceStart {
     };
     this.#keep(period, request.workers);
     return period;
+  }
+
+  #warmPrompts(turns: PeriodResult["turns"], nonce: string): string | null {
+    const again = this.#plan.cold === "nonce" && this.#nonces.has(nonce);
+    this.#nonces.add(nonce);
+    return again ? null : warmPrompts(turns, this.#plan.cold);
   }
 
   #watch(in_flight: InFlight, workers: number): Watch {
@@ -291,6 +306,7 @@ export class RealStart implements DeviceStart {
   }
 
   async stop(): Promise<void> {
+    this.#recorder.close();
     await this.#server.stop();
   }
 }

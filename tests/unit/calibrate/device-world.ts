@@ -72,8 +72,10 @@ export function deviceOn(setting: DeviceSetting) {
     around: {
       clock: systemClock,
       createRecorder: () => ({
+        ready: () => Promise.resolve(),
         start: () => undefined,
         stop: () => ({ ...QUIET, ...setting.recorded }),
+        close: () => undefined,
       }),
       neighbours,
       isOurs: (model) => model.replace(/:latest$/, "") === "fake",
