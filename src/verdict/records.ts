@@ -204,7 +204,7 @@ export const methodSchema = z.strictObject({
   /** Non-inferiority margin of the structural signature [0.05], at `fidelity_confidence` [0.95]. */
   fidelity_margin: z.number(),
   fidelity_confidence: z.number(),
-  /** Segments in a period, at least [4]; noisy devices get more. */
+  /** Segments in a period, at least [3]; noisy devices get more. */
   segments_per_period: count,
   /** Turns sent of each segment in a period [1]: noisy devices get more, up to the whole segment. */
   turns_per_segment: count,
