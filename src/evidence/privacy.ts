@@ -31,7 +31,7 @@ export function privateThings(env: Env, prompts: readonly string[] = []): Privat
  * and a model's `org/name` are none.
  */
 const PATH =
-  /(?:file:\/\/)?(?<![\w.:/-])(?:~|[A-Za-z]:(?=[\\/]))?(?:[\\/][\w.@+ -]*[\w.@+-]){2,}[\\/]?/g;
+  /(?:file:\/\/|(?<![\w.:/-])(?:~|[A-Za-z]:(?=[\\/]))?)(?:[\\/][\w.@+ -]*[\w.@+-]){2,}[\\/]?/g;
 
 /**
  * Names of the system are what the maker or the distribution calls them; they are full of words that
@@ -109,7 +109,8 @@ export function privacyFaults(document: unknown, things: PrivateThings): string[
 /** A message of another program without what must not be committed: paths, user, host. */
 export function withoutPrivateThings(text: string, things: PrivateThings): string {
   let clean = text;
-  if (things.home !== null && things.home.length > 1) clean = clean.replaceAll(things.home, "/~/~");
+  if (things.home !== null && things.home.length > 1)
+    clean = clean.replaceAll(things.home, "/home/x");
   clean = clean.replaceAll(PATH, (path) => `<${basename(path.trim())}>`);
   for (const [name, mark] of [
     [things.user, "<user>"],
