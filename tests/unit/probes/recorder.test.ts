@@ -155,6 +155,20 @@ describe("createReadingsRecorder on Linux", () => {
     }
   });
 
+  it("goes by what the host takes in a virtual machine, which sees no heat", async () => {
+    const stat = (busy: number, stolen: number) => `cpu  ${busy} 0 0 1000 0 0 0 ${stolen} 0 0\n`;
+    const guest = { "/proc/cpuinfo": "flags : fpu hypervisor\n", "/proc/stat": stat(0, 500) };
+    const after = (busy: number, stolen: number) =>
+      windowOf(guest, { "/proc/stat": stat(busy, stolen) });
+    expect((await after(960, 540)).throttled).toBe(false);
+    expect((await after(950, 550)).throttled).toBe(true);
+    const mute = await windowOf({ ...guest, "/proc/stat": "cpu  1 2 3 4\n" });
+    expect(mute.unavailable["throttled"]).toContain("what the host takes");
+    // Where the guest has counters of its own, they count.
+    const own = await windowOf({ ...guest, [THROTTLE]: "1\n" }, { [THROTTLE]: "2\n" });
+    expect(own.throttled).toBe(true);
+  });
+
   it("says how to get pressure where the kernel keeps none", async () => {
     const readings = await windowOf({ "/proc/pressure/memory": "" });
     expect(readings).toMatchObject({ pressure_stall_share: null, pressure_level: null });
