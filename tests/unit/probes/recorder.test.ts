@@ -18,7 +18,7 @@ const HOST = {
   "/proc/pressure/memory": psi(5_000_000),
   "/proc/self/cgroup": "0::/slice\n",
   "/proc/self/mountinfo": "35 24 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-  "/sys/bus/pci/devices/none": "",
+  ...cardFiles("0000:00:00.0", "0x8086", "0x1237", "0x060000"),
 };
 const THROTTLE = "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count";
 
@@ -211,6 +211,8 @@ describe("memory of GPUs on Linux", () => {
     expect(host.gpus).toEqual([]);
     const reserved = await windowOf(inside("\u0003", 100_000_000_000, 16_000_000_000));
     expect(reserved.gpus).toMatchObject([{ used_peak_mb: 400, total_mb: 100_000 }]);
+    const { [`${CARD}/gpu_metrics`]: _none, ...old } = inside("", 536_870_912, 16_000_000_000);
+    expect((await windowOf(old)).gpus).toEqual([]);
     const outside = await windowOf(inside("\u0001", 536_870_912, 16_000_000_000));
     expect(outside.gpus).toMatchObject([{ used_peak_mb: 400 }]);
   });
