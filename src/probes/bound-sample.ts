@@ -27,6 +27,7 @@ export interface BoundSample {
   /** The same within the control group that limits us; null where none does, or not asked. */
   group_stalled: Reading<Counted> | null;
   pressure: Reading<PressureLevel>;
+  /** Slowed down by heat; in a virtual machine: by a host that takes its processors away. */
   throttled: Reading<boolean>;
 }
 

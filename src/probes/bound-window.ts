@@ -6,8 +6,8 @@ import type { PressureLevel } from "./sample.ts";
 
 /** A peak counts where at least this share of the samples told the reading. */
 const TOLD_SHARE = 0.9;
-/** Over less than this a rate would be noise. */
-const SHORTEST_RATE_MS = 1000;
+/** Totals are exact: what matters is that two looks lie apart (those of macOS are made once a second). */
+const SHORTEST_RATE_MS = 50;
 
 export interface RecordedGpu {
   id: string;
@@ -27,6 +27,7 @@ export interface RecordedReadings {
   swap_out_mb_per_min: number | null;
   pressure_stall_share: number | null;
   pressure_level: PressureLevel | null;
+  /** By heat or power; in a virtual machine: by a host that takes its processors away. */
   throttled: boolean | null;
   unavailable: Record<string, string>;
 }

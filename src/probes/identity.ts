@@ -1,7 +1,7 @@
 import { cpus, totalmem } from "node:os";
 import { cellNumber, parseNvidiaCsv } from "./gpu/nvidia-csv.ts";
 import { parseRocmSmi } from "./gpu/rocm.ts";
-import { displayVendors } from "./linux/bus.ts";
+import { busCards } from "./linux/bus.ts";
 import { linuxIdentity } from "./linux/identity.ts";
 import { parseDisplays, parseHardware, parseSwVers } from "./macos/profile.ts";
 import { parseSysctl } from "./macos/sysctl.ts";
@@ -65,14 +65,17 @@ async function otherNames(): Promise<string[] | null> {
 
 /**
  * Each maker's tool is asked where the bus shows its card, or where the tool is there at all (a
- * container may hide the bus). One card that is there and cannot be named makes the list unknown.
+ * container may hide the bus). One card that is there and cannot be named makes the list unknown, and
+ * so does a bus that cannot be looked at.
  */
 async function linuxGpus(root: string, run: Run): Promise<string[] | null> {
-  const vendors = new Set(displayVendors(root));
+  const bus = busCards(root).value;
+  const vendors = new Set(bus?.map(({ vendor }) => vendor));
   const nvidia = await nvidiaNames(run);
   const amd = vendors.has("amd") ? await amdNames(run) : [];
   if (vendors.has("nvidia") && nvidia === null) return null;
   const named = [...(nvidia ?? []), ...(amd ?? [])];
+  if (bus === null) return named.length === 0 ? null : named;
   const rest = [...vendors].filter((vendor) => vendor !== "nvidia" && vendor !== "amd");
   if (amd !== null && (rest.length === 0 || named.length > 0)) return named;
   return otherNames();

@@ -23,7 +23,7 @@ const NAMES: Readonly<Record<keyof RunnerMetrics, readonly string[]>> = {
 };
 
 /** Each sample of Prometheus' text format by its name; those that differ in labels only are summed. */
-export function parsePrometheus(text: string): ReadonlyMap<string, number> {
+function parsePrometheus(text: string): ReadonlyMap<string, number> {
   const values = new Map<string, number>();
   for (const found of text.matchAll(/^([A-Za-z_:][\w:]*)(?:\{.*\})? (\S+)/gm)) {
     const [, name = "", amount] = found;

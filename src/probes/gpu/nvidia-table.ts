@@ -1,4 +1,4 @@
-export interface TableGpu {
+interface TableGpu {
   index: number;
   name: string;
   used_mib: number | null;
@@ -6,7 +6,7 @@ export interface TableGpu {
 }
 
 /** An instance (MIG). Those with one `gi` share its memory. */
-export interface TableInstance {
+interface TableInstance {
   gpu: number;
   gi: number;
   device: number;

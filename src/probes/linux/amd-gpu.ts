@@ -6,6 +6,8 @@ import { KeptFile } from "./kept-file.ts";
 
 /** Formats of `gpu_metrics` from 2 on are those of a GPU inside a processor. */
 const FIRST_INSIDE_FORMAT = 2;
+/** Kernels before 5.10 have no such file; a card with so little of its own serves no model. */
+const LEAST_OWN_BYTES = 2 ** 31;
 
 function bytesIn(path: string): number {
   return Number.parseInt(readFileSync(path, "latin1"), 10);
@@ -18,10 +20,14 @@ function bytesIn(path: string): number {
 function usesHost(device: string): boolean {
   return (
     attempt(() => {
-      const format = readFileSync(join(device, "gpu_metrics"))[2] ?? 0;
+      const metrics = attempt(() => known(readFileSync(join(device, "gpu_metrics"))));
       const reserved = bytesIn(join(device, "mem_info_vram_total"));
       const rest = bytesIn(join(device, "mem_info_gtt_total"));
-      return known(format >= FIRST_INSIDE_FORMAT && reserved < rest);
+      const inside =
+        metrics.value === null
+          ? reserved < LEAST_OWN_BYTES
+          : (metrics.value[2] ?? 0) >= FIRST_INSIDE_FORMAT;
+      return known(inside && reserved < rest);
     }).value ?? false
   );
 }

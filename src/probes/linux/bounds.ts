@@ -12,7 +12,9 @@ import { KeptFile } from "./kept-file.ts";
 import { counter, hostMemory, parseMemInfo } from "./memory.ts";
 import { parsePressure, pressureLevel, stalledUs, worse } from "./pressure.ts";
 import { pageSize } from "./server-memory.ts";
+import { StealWatch } from "./steal.ts";
 import { ThrottleWatch } from "./throttle.ts";
+import { isVirtual } from "./virtual.ts";
 
 export interface LinuxBoundsOptions {
   server_pid: number | null;
@@ -31,6 +33,8 @@ export class LinuxBounds implements BoundReader {
   readonly #vmstat: KeptFile;
   readonly #pressure: KeptFile;
   readonly #throttle: ThrottleWatch;
+  /** In place of it in a virtual machine, which sees no heat. */
+  readonly #steal: StealWatch | undefined;
   readonly #page_bytes: number;
   readonly #cgroup: Reading<CgroupLimit | "none">;
   readonly #gpus: LinuxGpus;
@@ -42,6 +46,7 @@ export class LinuxBounds implements BoundReader {
     this.#vmstat = new KeptFile(join(root, "proc/vmstat"), 16_384);
     this.#pressure = new KeptFile(join(root, "proc/pressure/memory"), 256);
     this.#throttle = new ThrottleWatch(root, clock);
+    this.#steal = !this.#throttle.tells && isVirtual(root) ? new StealWatch(root) : undefined;
     this.#page_bytes =
       attempt(() => known(pageSize(readFileSync(join(root, "proc/self/auxv"))))).value ?? 4096;
     this.#cgroup = attempt(() => {
@@ -62,6 +67,7 @@ export class LinuxBounds implements BoundReader {
   begin(): void {
     // Where the counters cannot be read, `read` says so.
     attempt(() => known(this.#throttle.begin()));
+    attempt(() => known(this.#steal?.begin()));
   }
 
   read(edge: boolean): BoundSample {
@@ -84,10 +90,16 @@ export class LinuxBounds implements BoundReader {
       group_stalled: edge && own !== null ? this.#stalled(own) : null,
       pressure: this.#level(stall.value, own),
       throttled: bothThrottled(
-        attempt(() => this.#throttle.read(edge)),
+        attempt(() => this.#slowed(edge)),
         this.#options.nvidia?.throttled(),
       ),
     };
+  }
+
+  /** A share of so short a time as lies between two looks says nothing: the whole window's counts. */
+  #slowed(edge: boolean): Reading<boolean> {
+    if (this.#steal === undefined) return this.#throttle.read(edge);
+    return edge ? this.#steal.read() : known(false);
   }
 
   #readCgroup(): Reading<{ memory: CgroupMemory | "none"; pressure: string | null }> {
@@ -123,6 +135,7 @@ export class LinuxBounds implements BoundReader {
   close(): void {
     for (const file of [this.#meminfo, this.#vmstat, this.#pressure]) file.close();
     this.#throttle.close();
+    this.#steal?.close();
     if (this.#cgroup.value !== null && this.#cgroup.value !== "none") this.#cgroup.value.close();
     this.#gpus.close();
     this.#options.nvidia?.close();

@@ -44,20 +44,20 @@ function driverOf(directory: string): string | null {
   return attempt(() => known(basename(readlinkSync(join(directory, "driver"))))).value;
 }
 
+/** Undefined for what is no card. Throws where that cannot be told. */
 function cardAt(devices: string, slot: string): BusCard | undefined {
   const directory = join(devices, slot);
-  try {
-    // Class 03: display controllers; 12: processing accelerators.
-    if (!/^0x(03|12)/.test(attribute(directory, "class"))) return undefined;
-    const vendor = attribute(directory, "vendor");
-    const device = attempt(() => known(attribute(directory, "device"))).value ?? "0x?";
-    return { slot, vendor: VENDORS[vendor] ?? vendor, device, driver: driverOf(directory) };
-  } catch {
-    return undefined; // unplugged meanwhile, or no PCI device after all
-  }
+  // Class 03: display controllers; 12: processing accelerators.
+  if (!/^0x(03|12)/.test(attribute(directory, "class"))) return undefined;
+  const vendor = attribute(directory, "vendor");
+  const device = attempt(() => known(attribute(directory, "device"))).value ?? "0x?";
+  return { slot, vendor: VENDORS[vendor] ?? vendor, device, driver: driverOf(directory) };
 }
 
-/** The display and accelerator cards on the PCI bus. Unknown where the bus cannot be looked at. */
+/**
+ * The display and accelerator cards on the PCI bus. Unknown where the bus, or any device on it, cannot
+ * be looked at: a container may see the list and not what is behind it.
+ */
 export function busCards(root: string): Reading<BusCard[]> {
   const buses = join(root, "sys/bus");
   const devices = join(buses, "pci/devices");
@@ -75,14 +75,14 @@ export function busCards(root: string): Reading<BusCard[]> {
   );
 }
 
-/** Of `cards`, those that could compute something. */
-export function computing(cards: readonly BusCard[]): BusCard[] {
-  return cards.filter(({ vendor }) => !PICTURE_ONLY.has(vendor));
-}
+/** Drivers that keep a card for a virtual machine: it is none of this system's. */
+const LENT_OUT = new Set(["vfio-pci", "pci-stub", "xen-pciback", "pciback"]);
 
-/** Makers of the display and accelerator cards, known ones by name. */
-export function displayVendors(root: string): string[] {
-  return busCards(root).value?.map(({ vendor }) => vendor) ?? [];
+/** Of `cards`, those that could compute something for this system. */
+export function computing(cards: readonly BusCard[]): BusCard[] {
+  return cards.filter(
+    ({ vendor, driver }) => !PICTURE_ONLY.has(vendor) && !LENT_OUT.has(driver ?? ""),
+  );
 }
 
 /** A graphics core inside the processor sits on the root bus and uses the host's memory. */

@@ -1,7 +1,7 @@
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { failureText, known, unknown, type Reading } from "../reading.ts";
-import { KeptFile } from "./kept-file.ts";
+import { isVirtual } from "./virtual.ts";
 
 export interface Supply {
   name: string;
@@ -52,28 +52,6 @@ function judge(all: readonly Supply[], virtual: () => boolean): Reading<"ac" | "
   if (batteries.length > 0) return unknown("the battery does not say whether it is discharging");
   if (virtual()) return unknown("a virtual machine does not see what feeds its host");
   return known("ac"); // no battery at all: a desktop or a server
-}
-
-const VIRTUAL_VENDOR = /qemu|kvm|vmware|virtualbox|xen|bochs|parallels|virtual machine|apple virt/i;
-
-/** The first processors of cpuinfo: on large machines the whole of it takes a tenth of a second. */
-function firstCpu(root: string): string {
-  const file = new KeptFile(join(root, "proc/cpuinfo"), 8192);
-  try {
-    return file.readHead();
-  } catch {
-    return "";
-  } finally {
-    file.close();
-  }
-}
-
-/** True where this is a virtual machine, as far as files tell. */
-function isVirtual(root: string): boolean {
-  if (/^flags\s*:.*\bhypervisor\b/m.test(firstCpu(root))) return true;
-  if (existsSync(join(root, "sys/hypervisor/type"))) return true;
-  const dmi = join(root, "sys/class/dmi/id");
-  return VIRTUAL_VENDOR.test(`${attribute(dmi, "sys_vendor")} ${attribute(dmi, "product_name")}`);
 }
 
 /** Mains or battery, from `/sys/class/power_supply`. */

@@ -57,6 +57,11 @@ export class ThrottleWatch {
     }
   }
 
+  /** Whether this machine has any means to tell. */
+  get tells(): boolean {
+    return this.#counters.length > 0 || this.#cooling.length > 0;
+  }
+
   /** From now on only later events count. Throws as `read` does. */
   begin(): void {
     this.#events = this.#count();
@@ -67,7 +72,7 @@ export class ThrottleWatch {
   /** `now`: counters are read whenever they were last. Throws where a file cannot be read any more. */
   read(now = false): Reading<boolean> {
     if (now) this.#at_ms = Number.NEGATIVE_INFINITY;
-    if (this.#counters.length === 0 && this.#cooling.length === 0) {
+    if (!this.tells) {
       return unknown("this machine has neither throttle counters nor a CPU cooling device");
     }
     if (this.#cooling.some((file) => Number.parseInt(file.read(), 10) > 0)) return known(true);

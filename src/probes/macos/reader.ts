@@ -18,9 +18,11 @@ import { parseVmStat, usedBytes, vmBytes, type VmStat } from "./vm-stat.ts";
 /**
  * One shell that asks all tools in turn, once a second, for as long as somebody reads. The tools
  * print their one-shot form, the one of which samples are recorded; the built-in `echo` ends the
- * shell when we are gone. Power and processes change slowly and are asked less often.
+ * shell when we are gone. sysctl writes a decimal comma where the user's language has one. Power and processes change slowly and are asked less often.
  */
 const LOOP = `
+LC_ALL=C
+export LC_ALL
 n=0
 while echo "== vm_stat"; do
   vm_stat

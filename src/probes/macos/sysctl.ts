@@ -29,9 +29,12 @@ export interface SwapUsage {
 const UNIT: Record<string, number> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
 
 function amount(text: string, name: string): number | undefined {
-  const found = new RegExp(`\\b${name} = ([\\d.]+)([KMGT])`).exec(text);
+  // A decimal comma, where the language of whoever asked has one.
+  const found = new RegExp(`\\b${name} = ([\\d.,]+)([KMGT])`).exec(text);
   const unit = UNIT[found?.[2] ?? ""];
-  return found === null || unit === undefined ? undefined : Math.round(Number(found[1]) * unit);
+  return found === null || unit === undefined
+    ? undefined
+    : Math.round(Number(found[1]?.replace(",", ".")) * unit);
 }
 
 /** Parses `sysctl vm.swapusage`; undefined where an amount is missing. */

@@ -122,7 +122,7 @@ describe("BoundWindow", () => {
       const { swap_out_mb_per_min: value, unavailable } = over(...samples);
       return [value, unavailable["swap_out_mb_per_min"]];
     };
-    expect(rate(swapped(1, 0), swapped(2, 999))).toEqual([
+    expect(rate(swapped(1, 0), swapped(2, 49))).toEqual([
       null,
       "the window is too short for a rate",
     ]);

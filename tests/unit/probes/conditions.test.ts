@@ -133,7 +133,7 @@ describe("readGpuProcesses", () => {
   const NVIDIA = cardFiles("0000:01:00.0", "0x10de", "0x2702");
   const users = (files: Record<string, string>, answer?: string | ToolAnswer) => {
     const root = tempDir();
-    plant(root, { "/sys/bus/pci/devices/none": "", ...files });
+    plant(root, { "/sys/bus/platform/x": "", ...files });
     const tools = fakeTools(answer === undefined ? {} : { "nvidia-smi": answer });
     return readGpuProcesses({ platform: "linux", root, tools });
   };

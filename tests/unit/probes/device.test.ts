@@ -130,6 +130,12 @@ describe("accelerators on Linux", () => {
     expect((await read(root)).accelerators.value).toEqual([]);
   });
 
+  it("are none of this system's where a virtual machine has the card", async () => {
+    const root = hostWith(NVIDIA);
+    symlinkSync("../../../drivers/vfio-pci", join(root, PCI, "0000:01:00.0/driver"));
+    expect((await read(root)).accelerators.value).toEqual([]);
+  });
+
   it("are unknown where a card is there that nobody can ask", async () => {
     expect((await accelerators(NVIDIA)).reason).toBe("nvidia-smi is not on PATH");
     const foreign = await accelerators(cardFiles("0000:03:00.0", "0x1ed5", "0x0222"));

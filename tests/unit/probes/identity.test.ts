@@ -1,6 +1,6 @@
 import { hostname, userInfo } from "node:os";
 import { describe, expect, it } from "vitest";
-import { displayVendors } from "../../../src/probes/linux/bus.ts";
+import { busCards } from "../../../src/probes/linux/bus.ts";
 import { boardName, parseCpuInfo, parseOsRelease } from "../../../src/probes/linux/identity.ts";
 import { readHostIdentity, usedMemoryMb } from "../../../src/probes/index.ts";
 import { plant, recorded, unbundle } from "../../helpers/probe-samples.ts";
@@ -62,6 +62,7 @@ describe("readHostIdentity on Linux", () => {
     const identity = await host({
       "/etc/os-release": recorded("linux/os-release/03-debian-13.txt"),
       "/proc/cpuinfo": recorded("linux/proc-cpuinfo/09-epyc-7451.txt"),
+      "/sys/bus/platform/x": "",
     });
     expect(identity).toMatchObject({
       os: "Debian GNU/Linux 13 (trixie)",
@@ -85,6 +86,10 @@ describe("readHostIdentity on Linux", () => {
     expect(identity).toMatchObject({ os: null, chip: "StarFive VisionFive 2" });
   });
 
+  it("does not say that there is no GPU where it cannot look", async () => {
+    expect((await host({})).gpus).toBeNull();
+  });
+
   it("does not say that there is no GPU where there is one it cannot ask", async () => {
     const identity = await host({
       "/sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n",
@@ -103,10 +108,12 @@ describe("readHostIdentity on Linux", () => {
       [`${pci}1:00.0/vendor`]: "0x10de\n",
       [`${pci}2:00.0/class`]: "0x030000\n",
       [`${pci}2:00.0/vendor`]: "0x1234\n",
-      [`${pci}3:00.0/other`]: "",
     });
-    expect(displayVendors(root)).toEqual(["nvidia", "0x1234"]);
-    expect(displayVendors(tempDir())).toEqual([]);
+    expect(busCards(root).value?.map(({ vendor }) => vendor)).toEqual(["nvidia", "0x1234"]);
+    expect(busCards(tempDir()).value).toBeNull();
+    // A device that cannot be looked at may be one as well.
+    plant(root, { [`${pci}3:00.0/other`]: "" });
+    expect(busCards(root).reason).toContain("ENOENT");
   });
 });
 

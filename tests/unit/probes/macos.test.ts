@@ -31,6 +31,12 @@ describe("vm_stat", () => {
 });
 
 describe("swap", () => {
+  it("is the same in a language with a decimal comma", () => {
+    const text = recorded("macos/sysctl-vm.swapusage/04-macos27-2g-after.txt");
+    expect(parseSwapUsage(text.replaceAll(/(\d)\.(\d)/g, "$1,$2"))).toEqual(parseSwapUsage(text));
+    expect(parseSwapUsage(text)?.used_bytes).toBe(581_561_221);
+  });
+
   it("is unknown where an amount is missing", () => {
     expect(parseSwapUsage("vm.swapusage: total = 1.00M  used = 0.00M")).toBeUndefined();
     expect(parseSwapUsage("")).toBeUndefined();

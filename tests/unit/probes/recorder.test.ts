@@ -18,7 +18,7 @@ const HOST = {
   "/proc/pressure/memory": psi(5_000_000),
   "/proc/self/cgroup": "0::/slice\n",
   "/proc/self/mountinfo": "35 24 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-  "/sys/bus/pci/devices/none": "",
+  ...cardFiles("0000:00:00.0", "0x8086", "0x1237", "0x060000"),
 };
 const THROTTLE = "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count";
 
@@ -155,6 +155,20 @@ describe("createReadingsRecorder on Linux", () => {
     }
   });
 
+  it("goes by what the host takes in a virtual machine, which sees no heat", async () => {
+    const stat = (busy: number, stolen: number) => `cpu  ${busy} 0 0 1000 0 0 0 ${stolen} 0 0\n`;
+    const guest = { "/proc/cpuinfo": "flags : fpu hypervisor\n", "/proc/stat": stat(0, 500) };
+    const after = (busy: number, stolen: number) =>
+      windowOf(guest, { "/proc/stat": stat(busy, stolen) });
+    expect((await after(960, 540)).throttled).toBe(false);
+    expect((await after(950, 550)).throttled).toBe(true);
+    const mute = await windowOf({ ...guest, "/proc/stat": "cpu  1 2 3 4\n" });
+    expect(mute.unavailable["throttled"]).toContain("what the host takes");
+    // Where the guest has counters of its own, they count.
+    const own = await windowOf({ ...guest, [THROTTLE]: "1\n" }, { [THROTTLE]: "2\n" });
+    expect(own.throttled).toBe(true);
+  });
+
   it("says how to get pressure where the kernel keeps none", async () => {
     const readings = await windowOf({ "/proc/pressure/memory": "" });
     expect(readings).toMatchObject({ pressure_stall_share: null, pressure_level: null });
@@ -197,6 +211,8 @@ describe("memory of GPUs on Linux", () => {
     expect(host.gpus).toEqual([]);
     const reserved = await windowOf(inside("\u0003", 100_000_000_000, 16_000_000_000));
     expect(reserved.gpus).toMatchObject([{ used_peak_mb: 400, total_mb: 100_000 }]);
+    const { [`${CARD}/gpu_metrics`]: _none, ...old } = inside("", 536_870_912, 16_000_000_000);
+    expect((await windowOf(old)).gpus).toEqual([]);
     const outside = await windowOf(inside("\u0001", 536_870_912, 16_000_000_000));
     expect(outside.gpus).toMatchObject([{ used_peak_mb: 400 }]);
   });
