@@ -65,9 +65,8 @@ describe("a queue file that names a model disk file", () => {
       utimesSync(source, 1000, 1000);
       station.drop("night.json", [ENTRY]);
       const daemon = await station.daemon();
-      const [reason] = (await station.waitPlaced("rejected", 2)).filter((name) =>
-        name.endsWith(".reason.json"),
-      );
+      const rejected = await station.waitPlaced("rejected", 2);
+      const reason = rejected.find((name) => name.endsWith(".reason.json"));
       expect(reason).toBeDefined();
       const text = readFileSync(join(station.inbox, "rejected", reason ?? ""), "utf8");
       expect(text).toContain("not the model that was described");
