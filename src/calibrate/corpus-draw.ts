@@ -21,7 +21,6 @@ import {
   type WindowOptions,
 } from "./windows.ts";
 
-export const DEFAULT_STRATA: readonly number[] = [1024, 4096, 16_384, 32_768];
 /** Enough for a fidelity verdict that sees two changed answers. */
 const SEGMENTS_WANTED = 128;
 const DEFAULT_LENGTHS = [3, 2, 1];
@@ -33,6 +32,13 @@ export interface DrawOptions extends WindowOptions {
   segment_length?: number | undefined;
   min_per_stratum: number;
 }
+
+export const DEFAULT_DRAW: DrawOptions = {
+  strata: [1024, 4096, 16_384, 32_768],
+  min_per_stratum: 2,
+  seed: 1,
+  allow_shared_prefix: false,
+};
 
 /** Places segments by quota: minima first, rarest stratum first; what stays free goes anywhere. */
 function assign(choices: readonly Choice[], want: number, shares: number[], minimum: number) {

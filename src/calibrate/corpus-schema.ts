@@ -16,7 +16,7 @@ const toolCallSchema = z.strictObject({
 });
 
 /** One message, in the form that all runners take. */
-export const corpusMessageSchema = z.strictObject({
+const corpusMessageSchema = z.strictObject({
   role: z.enum(["system", "user", "assistant", "tool"]),
   content: z.string(),
   tool_calls: z.array(toolCallSchema).optional(),
@@ -24,7 +24,7 @@ export const corpusMessageSchema = z.strictObject({
   tool_name: z.string().optional(),
 });
 
-export const corpusToolSchema = z.record(z.string(), z.json());
+const corpusToolSchema = z.record(z.string(), z.json());
 
 const turnSchema = z.strictObject({
   id: z.string(),

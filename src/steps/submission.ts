@@ -258,6 +258,7 @@ class Invocation {
       this.#store.update(() => {});
       const { entries } = this.#store.summary;
       emit({ type: "opened", directory, entries, resumed: resume !== null });
+      for (const text of this.#submission.warnings) emit({ type: "warning", text });
       await this.#loop();
       this.#store.update((summary) => {
         const ok = summary.entries.every((entry) => entry.status === "ok");

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import {
   corpusSummary,
+  DEFAULT_DRAW,
   drawCorpus,
   makePool,
   readRequestLogs,
@@ -23,9 +24,9 @@ export interface SlotsCorpusOptions {
   out: string;
   segments?: string;
   segmentLength?: string;
-  strata: string;
-  minPerStratum: string;
-  seed: string;
+  strata?: string;
+  minPerStratum?: string;
+  seed?: string;
   allowSharedPrefix?: boolean;
   station?: string;
   json?: boolean;
@@ -48,14 +49,15 @@ function strataOf(text: string): number[] {
 }
 
 function drawOptions(options: SlotsCorpusOptions): DrawOptions {
-  const optional = (name: string, text: string | undefined) =>
-    text === undefined ? undefined : whole(name, text, 1);
+  const number = <T>(name: string, text: string | undefined, least: number, otherwise: T) =>
+    text === undefined ? otherwise : whole(name, text, least);
+  const { strata, min_per_stratum, seed } = DEFAULT_DRAW;
   return {
-    segments: optional("segments", options.segments),
-    segment_length: optional("segment-length", options.segmentLength),
-    strata: strataOf(options.strata),
-    min_per_stratum: whole("min-per-stratum", options.minPerStratum, 0),
-    seed: whole("seed", options.seed, 0),
+    segments: number("segments", options.segments, 1, undefined),
+    segment_length: number("segment-length", options.segmentLength, 1, undefined),
+    strata: options.strata === undefined ? strata : strataOf(options.strata),
+    min_per_stratum: number("min-per-stratum", options.minPerStratum, 0, min_per_stratum),
+    seed: number("seed", options.seed, 0, seed),
     allow_shared_prefix: options.allowSharedPrefix === true,
   };
 }

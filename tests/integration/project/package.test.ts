@@ -34,7 +34,9 @@ describe("the published package", () => {
     const readme = projectText("README.md");
     expect(readme).toContain("npm pack ");
     expect(readme).toContain(`npm install -g ./${tarball}`);
-    expect(files).toEqual(expect.arrayContaining(["dist/cli/main.js", "LICENSE", "README.md"]));
+    expect(files).toEqual(
+      expect.arrayContaining(["dist/cli/main.js", "data/quantization.tsv", "LICENSE", "README.md"]),
+    );
     expect(files.filter((path) => path.endsWith(".ts"))).toEqual([]);
     expect(files.filter((path) => /^(tests|scripts|bench|src)\//.test(path))).toEqual([]);
 
