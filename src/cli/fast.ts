@@ -1,6 +1,5 @@
-import { systemClock } from "../core/clock.ts";
 import { TouchstonedError, type ExitCode } from "../core/errors.ts";
-import { shown } from "./render.ts";
+import { shown } from "./shown.ts";
 
 interface FastCommand {
   words: readonly string[];
@@ -57,7 +56,7 @@ export async function runFast(
     return await run(options, {
       env: process.env,
       cwd: process.cwd(),
-      clock: systemClock,
+      clock: { now_ms: () => Date.now() },
       terminal: {
         out: (text) => write(1, options["json"] === true ? text : shown(text)),
         err: (text) => write(2, shown(text)),

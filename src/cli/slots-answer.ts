@@ -8,7 +8,7 @@ import {
   type AllowedAnswer,
   type AllowedQuestion,
   type AnswerWorld,
-} from "../evidence/light.ts";
+} from "../evidence/fast.ts";
 import { askRunner, type LiveRunner, type RunnerQuestion } from "../runners/light.ts";
 import { locateState, machineConfigPath } from "../station/light.ts";
 

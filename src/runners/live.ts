@@ -1,7 +1,7 @@
 import { basename, extname } from "node:path";
 import { quickOutput } from "../core/quick-command.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "./answer.ts";
-import { ollamaSlots, type ServiceSlots } from "./ollama-service.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "./fields.ts";
+import type { ServiceSlots } from "./ollama-service.ts";
 import { plainGet, plainJson } from "./plain-get.ts";
 import type { RunnerKind } from "./runner.ts";
 
@@ -109,9 +109,10 @@ function ollamaName(name: string): string {
   return name.includes(":") ? name : `${name}:latest`;
 }
 
-function ollamaSlotsOf(
+async function ollamaSlotsOf(
   question: RunnerQuestion,
-): Pick<LiveRunner, "slots" | "slots_source" | "slots_note" | "service"> | LiveAnswer {
+): Promise<Pick<LiveRunner, "slots" | "slots_source" | "slots_note" | "service"> | LiveAnswer> {
+  const { ollamaSlots } = await import("./ollama-service.ts");
   const service = ollamaSlots(question.service);
   if (service.ok) {
     const { slots, source } = service;
@@ -141,7 +142,7 @@ async function askOllama(question: RunnerQuestion, url: string): Promise<LiveAns
   if (listed === undefined) {
     return no(`it has no model "${question.model}"`, "`ollama list` shows what it has.");
   }
-  const slots = ollamaSlotsOf(question);
+  const slots = await ollamaSlotsOf(question);
   if ("ok" in slots) return slots;
   return {
     ok: true,

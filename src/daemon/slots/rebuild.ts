@@ -12,7 +12,7 @@ import {
   type FlatIdentity,
   type SnapshotRunner,
   type Source,
-} from "../../evidence/light.ts";
+} from "../../evidence/fast.ts";
 import { readDevice, type DeviceReading } from "../../probes/index.ts";
 import { inspectStation, type Env, type Inspection } from "../../station/index.ts";
 
