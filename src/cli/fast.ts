@@ -1,4 +1,5 @@
 import { TouchstonedError, type ExitCode } from "../core/errors.ts";
+import { wallClock } from "../core/wall-clock.ts";
 import { shown } from "./shown.ts";
 
 interface FastCommand {
@@ -56,7 +57,7 @@ export async function runFast(
     return await run(options, {
       env: process.env,
       cwd: process.cwd(),
-      clock: { now_ms: () => Date.now() },
+      clock: wallClock,
       terminal: {
         out: (text) => write(1, options["json"] === true ? text : shown(text)),
         err: (text) => write(2, shown(text)),
