@@ -5,6 +5,7 @@ import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { measureClient } from "./client.ts";
 import type { Measure } from "./measure.ts";
+import { benchRecorder } from "./recorder.ts";
 import { benchSampler } from "./sampler.ts";
 import { measureIdle } from "./idle.ts";
 import { measureRecovery } from "./recovery.ts";
@@ -44,6 +45,7 @@ for (const [what, take] of [
   ["slots allowed", measureSlotsAllowed],
   ["client", measureClient],
   ["sampler", () => benchSampler()],
+  ["probe samples", () => benchRecorder()],
   ["store", () => benchStore({ full })],
   ["taking up", measureTakeUp],
   ["recovery", measureRecovery],

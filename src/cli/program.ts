@@ -8,9 +8,11 @@ import { declareEval } from "./declare/eval.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
+import { declareModel } from "./declare/model.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
+import { declareSlotsCorpus } from "./declare/slots-corpus.ts";
 import { declareSlotsAllowed } from "./declare/slots-allowed.ts";
 import { declareStep } from "./declare/step.ts";
 import { declareTakeUp } from "./declare/take-up.ts";
@@ -35,6 +37,8 @@ const DECLARATIONS: readonly Declare[] = [
   declareQueue,
   declareEval,
   declareJudge,
+  declareSlotsCorpus,
+  declareModel,
   declareLock,
   declareSlotsAllowed,
   declareSampler,

@@ -1,9 +1,14 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ensureDir, readTextIfThere, writeFileAtomic } from "../core/files.ts";
-import type { DeviceKey } from "./device-key.ts";
 import { evidenceText } from "./document.ts";
-import { checkEvidence, MAX_EVIDENCE_BYTES, type LightEvidence } from "./light.ts";
+import {
+  checkEvidence,
+  deviceName,
+  MAX_EVIDENCE_BYTES,
+  type DevicePublicKey,
+  type LightEvidence,
+} from "./light.ts";
 import { putInOutbox, type OutboxEntry } from "./outbox.ts";
 import { closeRequest, requestKey } from "./requests.ts";
 import type { Evidence } from "./schema.ts";
@@ -20,9 +25,9 @@ export interface BookEntry {
 export class EvidenceBook {
   readonly #directory: string;
   readonly #state_dir: string;
-  readonly #device: DeviceKey;
+  readonly #device: DevicePublicKey;
 
-  constructor(state_dir: string, device: DeviceKey) {
+  constructor(state_dir: string, device: DevicePublicKey) {
     this.#state_dir = state_dir;
     this.#directory = join(state_dir, "evidence");
     this.#device = device;
@@ -33,7 +38,7 @@ export class EvidenceBook {
    * A crash in between loses nothing that the next call of `recover` does not bring back.
    */
   write(evidence: Evidence): OutboxEntry {
-    const { public_pem } = this.#device;
+    const public_pem = this.#device.key.export({ type: "spki", format: "pem" }).toString();
     const entry = putInOutbox(this.#state_dir, evidence, {
       previous: this.#previous(evidence),
       public_pem,
@@ -116,7 +121,10 @@ export class EvidenceBook {
   importFrom(root: string): number {
     let taken = 0;
     for (const { path, size } of documentsBelow(root)) {
-      if (size >= MAX_EVIDENCE_BYTES || !path.startsWith(`evidence/${this.#device.name}/`))
+      if (
+        size >= MAX_EVIDENCE_BYTES ||
+        !path.startsWith(`evidence/${deviceName(this.#device.fingerprint)}/`)
+      )
         continue;
       if (this.take(readFileSync(join(root, path), "utf8"))) taken += 1;
     }

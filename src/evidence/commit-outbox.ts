@@ -1,8 +1,9 @@
-import { statSync } from "node:fs";
+import { closeSync, existsSync, statSync } from "node:fs";
+import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { errorMessage } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
-import type { Env } from "../station/index.ts";
+import { openLocked, type Env } from "../station/index.ts";
 import { commitMessage } from "./commit-message.ts";
 import { gitClient, gitReason, type GitClient } from "./git-client.ts";
 import { moveRef, prepareCommit, writeBlobs, type CommitRequest } from "./git-commit.ts";
@@ -18,6 +19,7 @@ import {
   takeFromOutbox,
   type OutboxEntry,
 } from "./outbox.ts";
+import { outboxNames } from "./outbox-state.ts";
 import { placeFiles } from "./work-files.ts";
 
 /** Where evidence is committed: the current branch, a branch of its own, or nowhere. */
@@ -41,8 +43,12 @@ export interface CommitReport {
   reason: string | null;
 }
 
-/** What a try came to. `again`: somebody else was faster or is at it; worth another try. */
+/**
+ * What a try came to. `again`: somebody else was faster or is at it; worth another try. `gone`:
+ * another process of ours has committed it.
+ */
 type Try =
+  | { kind: "gone" }
   | { kind: "committed"; commit: string; ref: string }
   | { kind: "again"; reason: string }
   | { kind: "waits"; reason: string };
@@ -169,10 +175,11 @@ async function underLock(
 async function commitEntry(work: Work, entry: OutboxEntry): Promise<Try> {
   const { git, repository, stage_dir, clock, random, mode } = work;
   const attempt = mode === "ref" ? tryRef : tryBranch;
-  let last: Exclude<Try, { kind: "committed" }> = MOVED;
+  let last = MOVED;
   try {
     const blobs = await writeBlobs(git, repository, filesOf(entry), stage_dir);
     for (let tried = 0; tried < TRIES; tried += 1) {
+      if (!existsSync(join(stage_dir, entry.name))) return { kind: "gone" };
       const outcome = await attempt(work, entry, blobs);
       if (outcome.kind !== "again") return outcome;
       last = outcome;
@@ -194,6 +201,28 @@ async function openWork(options: CommitOptions): Promise<Work | string> {
   return { ...options, git, repository, stage_dir };
 }
 
+/** How often, and how long at most, it is looked whether another process has ended. */
+const TURN = { look_ms: 40, limit_ms: 60_000 };
+
+/**
+ * One process of a station commits at a time: the others would only make it start again. Right even
+ * without that (no flock program here), since a branch moves only from what it was.
+ */
+async function takeTurn({ state_dir, clock, random }: CommitOptions): Promise<() => void> {
+  const until_ms = clock.monotonic_ms() + TURN.limit_ms;
+  while (clock.monotonic_ms() < until_ms) {
+    let fd: number | undefined;
+    try {
+      fd = await openLocked(join(outboxDir(state_dir), "committer.lock"), "exclusive");
+    } catch {
+      return () => undefined;
+    }
+    if (fd !== undefined) return closeSync.bind(null, fd);
+    await clock.sleep(TURN.look_ms * (0.5 + random()));
+  }
+  return () => undefined;
+}
+
 async function commitAll(options: CommitOptions, report: CommitReport): Promise<void> {
   const { entries, unreadable } = outboxEntries(options.state_dir);
   report.waiting = entries.length + unreadable.length;
@@ -210,6 +239,10 @@ async function commitAll(options: CommitOptions, report: CommitReport): Promise<
   }
   for (const entry of entries) {
     const outcome = await commitEntry(work, entry);
+    if (outcome.kind === "gone") {
+      report.waiting -= 1;
+      continue;
+    }
     if (outcome.kind !== "committed") {
       // What stands in the way of one stands in the way of all; they keep their order.
       report.reason = outcome.reason;
@@ -233,10 +266,14 @@ async function commitAll(options: CommitOptions, report: CommitReport): Promise<
 export async function commitOutbox(options: CommitOptions): Promise<CommitReport> {
   ensureDir(outboxDir(options.state_dir), 0o700);
   const report: CommitReport = { committed: [], waiting: 0, reason: null };
+  if (outboxNames(options.state_dir).length === 0) return report;
+  const endTurn = await takeTurn(options);
   try {
     await commitAll(options, report);
   } catch (error) {
     report.reason = errorMessage(error);
+  } finally {
+    endTurn();
   }
   if (report.waiting > 0 || report.committed.length > 0) {
     noteAttempt(options.state_dir, report.reason, options.clock.now_ms());

@@ -78,3 +78,8 @@ export function deviceKey(state_dir: string): DeviceKey {
     );
   }
 }
+
+/** This device's public key where it has one already; nothing is made. */
+export function ownPublicKey(state_dir: string): DevicePublicKey | undefined {
+  return readPrivate(join(state_dir, KEY_NAME)) === undefined ? undefined : deviceKey(state_dir);
+}

@@ -3,7 +3,7 @@ export { flatIdentity, readBookEntries } from "./book-entries.ts";
 export { evidenceSvg } from "./chart.ts";
 export { commitMessage } from "./commit-message.ts";
 export { commitOutbox, evidenceRef, type CommitMode, type CommitReport } from "./commit-outbox.ts";
-export { deviceKey, type DeviceKey } from "./device-key.ts";
+export { deviceKey, ownPublicKey, type DeviceKey } from "./device-key.ts";
 export { evidenceText, makeEvidence, type EvidenceParts } from "./document.ts";
 export {
   checkEvidence,

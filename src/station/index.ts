@@ -1,3 +1,4 @@
+export { calibrationSettings, type CalibrationSettings } from "./calibration.ts";
 export { checkConfig } from "./check.ts";
 export { faultText } from "./config-file.ts";
 export { confine } from "./confine.ts";
@@ -13,6 +14,7 @@ export {
   type LockStatus,
   type ModelLock,
 } from "./lock.ts";
+export { openLocked } from "./lock-file.ts";
 export { inheritsLease, takeLease, type Lease } from "./lease.ts";
 export { livingLeases, type LeaseInfo } from "./lease-info.ts";
 export { Turn } from "./lock-turn.ts";
