@@ -197,10 +197,11 @@ async function measured(
 /** Puts the wish for a measurement down where one would help. */
 async function withRequest(
   answer: AllowedAnswer,
-  { kind }: SnapshotRunner,
+  { kind, measured_as }: SnapshotRunner,
   world: AnswerWorld,
 ): Promise<AllowedAnswer> {
-  const { wants_measurement, runner, model, reason } = answer;
+  const { wants_measurement, runner, reason } = answer;
+  const model = measured_as ?? answer.model;
   if (!wants_measurement || runner === null || model === null) return answer;
   const { requestCalibration, requestKey, requestPath } = await import("./requests.ts");
   const key = requestKey(kind, model);

@@ -25,6 +25,8 @@ export interface SnapshotRunner {
   declared_slots: number | null;
   /** How it is configured, as far as its evidence depends on it. */
   expected: FlatIdentity;
+  /** The model that a measurement would be of, where it starts a server with a file of its own. */
+  measured_as: string | null;
 }
 
 export interface AllowedSnapshot {
