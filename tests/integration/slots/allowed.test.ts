@@ -1,17 +1,11 @@
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { AllowedAnswer } from "../../../src/evidence/light.ts";
+import type { AllowedAnswer } from "../../../src/evidence/fast.ts";
 import { command, type CommandRun } from "../../helpers/command.ts";
 import { fakeServer, type FakeServer, type Recorded, type Reply } from "../../helpers/fake-http.ts";
-import {
-  makeMeasured,
-  measure,
-  slotsStation,
-  writePolicy,
-  type MeasuredStation,
-  type ServerIdentity,
-} from "../../helpers/measured-station.ts";
+import { makeMeasured, measure, type ServerIdentity } from "../../helpers/measured.ts";
+import { slotsStation, writePolicy, type MeasuredStation } from "../../helpers/measured-station.ts";
 import { evidenceText } from "../../../src/evidence/index.ts";
 
 const SERVER: ServerIdentity = {
@@ -38,7 +32,7 @@ async function production(): Promise<Production> {
   const state: { props: Production["props"] } = { props: PROPS };
   const server = await fakeServer((request: Recorded) => {
     if (request.path !== "/props") return undefined;
-    return "status" in state.props ? (state.props as Reply) : { body: state.props };
+    return "status" in state.props ? state.props : { body: state.props };
   });
   return Object.assign(state, { server });
 }
