@@ -1,6 +1,6 @@
-export { rebuildText, runDaemon } from "./daemon.ts";
 export { checkStation } from "./fsck.ts";
 export { wakeDaemon } from "./files.ts";
-export { rebuildStore } from "./rebuild.ts";
-export { openSetting, takeDaemonLock, type Setting } from "./setting.ts";
+export { rebuildStore, rebuildText } from "./rebuild.ts";
+export { takeDaemonLock } from "./base.ts";
+export { openSetting, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
