@@ -38,3 +38,21 @@ export function runTool(
     child.once("close", (exit_code, signal) => resolve({ exit_code, signal, stderr, error: null }));
   });
 }
+
+/**
+ * Runs a program whose answer is all that it writes to its standard output; its complaints go where
+ * ours go. `exit_code` is null where it was killed or could not be started. Never rejects.
+ */
+export function runForAnswer(
+  file: string,
+  args: readonly string[],
+  options: { cwd: string },
+): Promise<{ exit_code: number | null; answer: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(file, args, { stdio: ["ignore", "pipe", "inherit"], cwd: options.cwd });
+    let answer = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (answer += text));
+    child.once("error", () => resolve({ exit_code: null, answer }));
+    child.once("close", (exit_code) => resolve({ exit_code, answer }));
+  });
+}

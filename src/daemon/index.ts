@@ -1,10 +1,11 @@
-export { rebuildText, runDaemon } from "./daemon.ts";
 export { checkStation } from "./fsck.ts";
 export { wakeDaemon } from "./files.ts";
-export { rebuildStore } from "./rebuild.ts";
-export { openSetting, takeDaemonLock, type Setting } from "./setting.ts";
+export { rebuildStore, rebuildText } from "./rebuild.ts";
+export { takeDaemonLock } from "./base.ts";
+export { openSetting, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
 export { deviceIdentity } from "./slots/rebuild.ts";
 export { calibrateStation } from "./calibration/calibrate-station.ts";
 export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";
+export { modelMemoryMb } from "./model-memory.ts";

@@ -143,3 +143,9 @@ export async function rebuildStore(options: RebuildOptions): Promise<RebuildRepo
   }
   return report;
 }
+
+export function rebuildText(report: RebuildReport): string {
+  const { submissions, complete, pending, left_out } = report;
+  const more = left_out.length === 0 ? "" : `, ${left_out.length} left out`;
+  return `${submissions} submissions: ${complete} jobs complete, ${pending} to run${more}`;
+}

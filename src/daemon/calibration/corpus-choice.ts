@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
-  DEFAULT_STRATA,
+  DEFAULT_DRAW,
   drawCorpus,
   loadCorpus,
   makePool,
@@ -11,9 +11,6 @@ import {
 import { inputError, TouchstonedError } from "../../core/errors.ts";
 import { ensureDir } from "../../core/files.ts";
 import { bundleRecordings } from "./recordings.ts";
-
-const SEED = 1;
-const MIN_PER_STRATUM = 2;
 
 /**
  * The corpus that is named, else the one that this station measured with before, else one drawn from
@@ -42,12 +39,7 @@ export function chooseCorpus(options: {
     );
   }
   for (const warning of recordings.warnings) note(warning);
-  const corpus = drawCorpus(makePool(recordings), {
-    strata: [...DEFAULT_STRATA],
-    min_per_stratum: MIN_PER_STRATUM,
-    seed: SEED,
-    allow_shared_prefix: false,
-  });
+  const corpus = drawCorpus(makePool(recordings), DEFAULT_DRAW);
   ensureDir(join(state_dir, "slots"), 0o700);
   writeCorpus(own, corpus);
   note(`drew a corpus of ${corpus.segments.length} segments from what this station has run`);

@@ -1,0 +1,2 @@
+/** The part of this room that stays in memory; what works is loaded when there is work. */
+export { runDaemon } from "./daemon.ts";
