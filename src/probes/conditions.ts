@@ -3,6 +3,7 @@ import { systemClock, type Clock } from "../core/clock.ts";
 import { powerSupplies } from "./linux/power-supply.ts";
 import { energyZones, packagePower } from "./linux/rapl.ts";
 import { processorTemperature } from "./linux/temperature.ts";
+import { inputPower, readTegra } from "./linux/tegra.ts";
 import { ThrottleWatch } from "./linux/throttle.ts";
 import { parseThermalLevel } from "./macos/power.ts";
 import { parsePowermetrics } from "./macos/powermetrics.ts";
@@ -12,6 +13,7 @@ import { systemTools, type Tools } from "./tool.ts";
 
 /** Heat and energy are told by counters: this long lies between the two looks. */
 const BETWEEN_MS = 1000;
+const TEGRA_LIMIT_MS = 3000;
 
 /** How the machine was when something was measured: no part of what it is. */
 export interface Conditions {
@@ -22,7 +24,7 @@ export interface Conditions {
   thermal: Reading<"nominal" | "throttled">;
   /** Hottest sensor of the processor, degrees Celsius. */
   temperature_c: Reading<number>;
-  /** What the processor takes, watts; most systems tell it to root alone. */
+  /** What the processor takes (a Jetson: the whole module), watts; most systems tell it to root alone. */
   package_w: Reading<number>;
   /** Tasks that want a processor, mean of a minute, for each one there is: 1 is fully busy. */
   load: Reading<number>;
@@ -56,6 +58,20 @@ type Heat = Pick<Conditions, "thermal" | "temperature_c" | "package_w">;
 
 function level(throttled: boolean): "nominal" | "throttled" {
   return throttled ? "throttled" : "nominal";
+}
+
+/** A Jetson counts no energy where others do, and has a tool of its own. */
+async function withTegra(heat: Heat, options: ConditionsOptions, clock: Clock): Promise<Heat> {
+  const tools = options.tools ?? systemTools(options);
+  if (heat.package_w.value !== null || !tools.has("tegrastats")) return heat;
+  const stats = await readTegra(clock, TEGRA_LIMIT_MS, options.env);
+  if (stats.value === null) return { ...heat, package_w: stats };
+  const { cpu_c } = stats.value;
+  return {
+    ...heat,
+    temperature_c: cpu_c === null ? heat.temperature_c : known(cpu_c),
+    package_w: inputPower(stats.value),
+  };
 }
 
 async function linuxHeat(root: string, clock: Clock): Promise<Heat> {
@@ -115,7 +131,7 @@ export async function readConditions(options: ConditionsOptions = {}): Promise<C
   let heat: Heat = { thermal: none, temperature_c: none, package_w: none };
   let battery_pct: Reading<number> = none;
   if (platform === "linux") {
-    heat = await linuxHeat(root, clock);
+    heat = await withTegra(await linuxHeat(root, clock), options, clock);
     battery_pct = batteryCharge(root);
   }
   if (platform === "darwin") {

@@ -6,6 +6,7 @@ import { isAlive, processIdentity } from "../../../src/core/process-table.ts";
 import {
   createHostSampler,
   keepAwake,
+  readConditions,
   readHostIdentity,
   readPower,
   type HostSample,
@@ -151,6 +152,25 @@ function macTools(bin: string): void {
     esac`,
   );
 }
+
+describe("a Jetson", () => {
+  const conditions = (script: string) => {
+    const bin = tempDir();
+    standIn(bin, "tegrastats", script);
+    return readConditions({ platform: "linux", root: tempDir(), env: pathWith(bin) });
+  };
+
+  it("tells heat and power by one line of tegrastats, which is ended then", async () => {
+    const line = print("linux/tegrastats/01-agx-orin-jp72.txt");
+    const read = await conditions(`while ${line}; do sleep 0.1; done`);
+    expect(read).toMatchObject({ temperature_c: { value: 52.968 }, package_w: { value: 5.5 } });
+  });
+
+  it("is unknown where the tool fails", async () => {
+    const read = await conditions("echo 'no permission' >&2; exit 1");
+    expect(read.package_w.reason).toBe("tegrastats ended (exit 1): no permission");
+  });
+});
 
 describe("macOS", () => {
   it("makes a whole sample of what the tools print", async () => {

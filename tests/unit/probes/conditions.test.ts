@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readConditions, readGpuProcesses } from "../../../src/probes/index.ts";
 import { packagePower, type EnergyZone } from "../../../src/probes/linux/rapl.ts";
+import { inputPower, parseTegraStats } from "../../../src/probes/linux/tegra.ts";
 import { processorTemperature } from "../../../src/probes/linux/temperature.ts";
 import { known, unknown } from "../../../src/probes/reading.ts";
 import type { ToolAnswer } from "../../../src/probes/tool.ts";
@@ -116,6 +117,23 @@ describe("packagePower", () => {
     expect(packagePower([zone(null)], [zone(null)], 1000).reason).toContain("EACCES");
     expect(packagePower([], [zone(4)], 1000).reason).toContain("cannot be compared");
     expect(packagePower([], [], 1000).reason).toContain("no energy");
+  });
+});
+
+describe("tegrastats", () => {
+  it("tells the input, or the sum of the rails where no input is measured", () => {
+    const of = (line: string) => inputPower(parseTegraStats(line));
+    expect(of("VDD_IN 4000mW/4000mW VDD_SOC 900mW/900mW").value).toBe(4);
+    expect(of("VDD_GPU 1000/1 VDD_CPU 500/1 VIC 9%@1").value).toBe(1.5);
+    expect(of("RAM 1/2MB").reason).toContain("no power");
+  });
+
+  it("knows swap where there is some", () => {
+    expect(parseTegraStats("RAM 1/2MB (lfb 1x2MB) SWAP 7/900MB (cached 0MB)")).toMatchObject({
+      ram_used_mib: 1,
+      swap_used_mib: 7,
+      gpu_c: null,
+    });
   });
 });
 

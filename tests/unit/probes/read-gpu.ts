@@ -9,6 +9,7 @@ import { nvidiaAccelerators } from "../../../src/probes/gpu/nvidia-device.ts";
 import { parseNvidiaList } from "../../../src/probes/gpu/nvidia-list.ts";
 import { parseNvidiaTable } from "../../../src/probes/gpu/nvidia-table.ts";
 import { parseRocmSmi } from "../../../src/probes/gpu/rocm.ts";
+import { inputPower, parseTegraStats } from "../../../src/probes/linux/tegra.ts";
 import { fakeTools } from "../../helpers/probe-tools.ts";
 import type { SampleReader } from "../../helpers/sample-index.ts";
 
@@ -96,6 +97,12 @@ const rocm: SampleReader = ({ text }) => {
   return { ...cards[0], gpus: cards.length };
 };
 
+const tegra: SampleReader = ({ text }) => {
+  const { rails_mw, ...stats } = parseTegraStats(text);
+  const input_mw = (inputPower({ ...stats, rails_mw }).value ?? Number.NaN) * 1000;
+  return { ...stats, gpu_soc_mw: rails_mw.get("VDD_GPU_SOC"), input_mw };
+};
+
 export const GPU_READERS: Readonly<Record<string, SampleReader>> = {
   "nvidia-smi-csv": csv,
   "nvidia-smi-table": table,
@@ -103,4 +110,5 @@ export const GPU_READERS: Readonly<Record<string, SampleReader>> = {
   "nvidia-smi-L": list,
   "nvidia-smi-compute-apps": apps,
   "rocm-smi": rocm,
+  tegrastats: tegra,
 };
