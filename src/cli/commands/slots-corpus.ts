@@ -48,16 +48,19 @@ function strataOf(text: string): number[] {
   return edges;
 }
 
+/** The number that was given, or what holds where none was. */
+function given<T>(name: string, text: string | undefined, least: number, otherwise: T) {
+  return text === undefined ? otherwise : whole(name, text, least);
+}
+
 function drawOptions(options: SlotsCorpusOptions): DrawOptions {
-  const number = <T>(name: string, text: string | undefined, least: number, otherwise: T) =>
-    text === undefined ? otherwise : whole(name, text, least);
   const { strata, min_per_stratum, seed } = DEFAULT_DRAW;
   return {
-    segments: number("segments", options.segments, 1, undefined),
-    segment_length: number("segment-length", options.segmentLength, 1, undefined),
+    segments: given("segments", options.segments, 1, undefined),
+    segment_length: given("segment-length", options.segmentLength, 1, undefined),
     strata: options.strata === undefined ? strata : strataOf(options.strata),
-    min_per_stratum: number("min-per-stratum", options.minPerStratum, 0, min_per_stratum),
-    seed: number("seed", options.seed, 0, seed),
+    min_per_stratum: given("min-per-stratum", options.minPerStratum, 0, min_per_stratum),
+    seed: given("seed", options.seed, 0, seed),
     allow_shared_prefix: options.allowSharedPrefix === true,
   };
 }
