@@ -5,4 +5,5 @@ export { rebuildStore } from "./rebuild.ts";
 export { openSetting, takeDaemonLock, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
-export { deviceIdentity } from "./slots/rebuild.ts";
+export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
+export { slotsStatus, slotsStatusText } from "./slots/status.ts";
