@@ -57,8 +57,14 @@ export function answerWorld(
     ask,
     async rebuild(file) {
       const { rebuildSnapshot } = await import("../daemon/light.ts");
-      const note = (text: string): void => around.terminal.err(`note: ${text}`);
-      return rebuildSnapshot({ ...base, explicit: root, env, cwd, file, note });
+      return rebuildSnapshot({
+        ...base,
+        explicit: root,
+        env,
+        cwd,
+        file,
+        note: (text) => around.terminal.err(`note: ${text}`),
+      });
     },
   };
 }

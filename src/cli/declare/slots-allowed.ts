@@ -51,4 +51,32 @@ Examples:
   touchstoned slots run --wait 600 --model llama3.2 -- ollama run llama3.2 "a question"`,
     )
     .action(act(() => import("../commands/slots-run.ts")));
+  slots
+    .command("status")
+    .description(
+      "why the number is what it is: evidence, slots in use, requests, what waits for git",
+    )
+    .option("--runner <name>", "a runner of machine.yaml")
+    .option("--model <id>", "model as the runner calls it")
+    .option("--json", "print one JSON document")
+    .option("--station <dir>", "station to use")
+    .addHelpText("after", "\nExample:\n  touchstoned slots status --json | jq .leases")
+    .action(act(() => import("../commands/slots-status.ts")));
+  slots
+    .command("request")
+    .description("ask for a measurement of a model with a runner")
+    .option("--runner <name>", "a runner of machine.yaml")
+    .option("--model <id>", "model as the runner calls it")
+    .option("--reason <text>", "why, for whoever reads it")
+    .option("--json", "print one JSON document")
+    .option("--station <dir>", "station to use")
+    .addHelpText(
+      "after",
+      `
+\`slots allowed\` asks by itself where a measurement would help. The first reason stays.
+
+Example:
+  touchstoned slots request --model llama3.2 --reason "new driver"`,
+    )
+    .action(act(() => import("../commands/slots-request.ts")));
 };

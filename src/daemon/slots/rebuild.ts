@@ -17,11 +17,13 @@ import { readDevice, type DeviceReading } from "../../probes/index.ts";
 import { fileDigest } from "../calibration/file-digest.ts";
 import { servingSettings } from "../calibration/identity.ts";
 import { planCalibration } from "../calibration/plan.ts";
+import { modelIdOf } from "../../runners/index.ts";
 import {
   calibrationSettings,
   inspectStation,
   type Env,
   type Inspection,
+  type MachineSettings,
 } from "../../station/index.ts";
 
 export interface RebuildOptions {
@@ -65,18 +67,23 @@ async function deviceFacts(state_dir: string): Promise<FlatIdentity> {
   return flatIdentity(deviceIdentity(await readDevice({ cache_path })));
 }
 
+/** The model that a measurement of the runner is of, where it starts a server with its own file. */
+export function calibrationModel(machine: MachineSettings, runner: string): string | null {
+  const { startable, model_file } = calibrationSettings(machine, runner);
+  return startable && model_file !== null ? modelIdOf(model_file) : null;
+}
+
 /** What measurements of this runner depend on as it is configured; nothing where it cannot be measured. */
 function measuredWith(
   { machine }: Inspection,
   runner: string,
 ): Pick<SnapshotRunner, "expected" | "measured_as"> {
   try {
-    const { startable, model_file } = calibrationSettings(machine, runner);
-    const own = startable && model_file !== null;
-    const plan = planCalibration(machine, own ? { runner } : { runner, model: "any" });
+    const measured_as = calibrationModel(machine, runner);
+    const plan = planCalibration(machine, { runner, model: measured_as ?? "any" });
     // How prompts are kept cold is a matter of the measurement, not of what serves now.
     const { cache: _, ...serving } = servingSettings(plan, "");
-    return { expected: flatIdentity(serving), measured_as: own ? plan.model : null };
+    return { expected: flatIdentity(serving), measured_as };
   } catch (error) {
     if (!(error instanceof TouchstonedError)) throw error;
     return { expected: {}, measured_as: null };
