@@ -69,17 +69,7 @@ function betaQuantile(target: number, a: number, b: number): number {
   return solve((x) => betaCdf(x, a, b), target, 0, 1);
 }
 
-/**
- * Exact (Clopper-Pearson) one-sided bounds of a share, each at `confidence`, after `hits` of `trials`.
- */
-export function shareBounds(
-  hits: number,
-  trials: number,
-  confidence: number,
-): { low: number; high: number } {
-  if (trials === 0) return { low: 0, high: 1 };
-  return {
-    low: hits === 0 ? 0 : betaQuantile(1 - confidence, hits, trials - hits + 1),
-    high: hits === trials ? 1 : betaQuantile(confidence, hits + 1, trials - hits),
-  };
+/** Exact (Clopper-Pearson) lower bound of a share at one-sided `confidence`, after `hits` of `trials`. */
+export function shareLow(hits: number, trials: number, confidence: number): number {
+  return hits === 0 ? 0 : betaQuantile(1 - confidence, hits, trials - hits + 1);
 }

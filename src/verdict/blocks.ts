@@ -46,13 +46,11 @@ export function blockFault(block: Block): string | null {
     const cached = (arm: Arm): number =>
       total(block, arm, cached_tokens) / Math.max(1, total(block, arm, block.prompt_tokens));
     if (Math.abs(cached("A") - cached("B")) > CACHE_TOLERANCE) {
-      return `its two arms found different shares of their prompts in a cache (${percent(cached("A"))} and ${percent(cached("B"))})`;
+      return "its two arms found different shares of their prompts in a cache";
     }
   }
   return null;
 }
-
-const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
 /** Blocks that are comparisons. */
 export function soundBlocks(blocks: readonly Block[]): Block[] {

@@ -135,10 +135,10 @@ function flagFaults(readings: Readings): Fault[] {
 
 const COUNTS = [
   ["failed_turns", "failed"],
-  ["cut_prompts", "had their prompt cut"],
-  ["context_shifts", "lost the beginning of their context"],
+  ["cut_prompts", "had a prompt cut"],
+  ["context_shifts", "lost the beginning of the context"],
   ["unfinished_turns", "ended without a finish"],
-  ["evicted_turns", "were evicted from their slot"],
+  ["evicted_turns", "lost the slot to another"],
 ] as const;
 
 function turnFaults(readings: Readings): Fault[] {

@@ -1,42 +1,49 @@
-import { shareBounds } from "./beta.ts";
+import { shareLow } from "./beta.ts";
 import type { Agreement, Method } from "./records.ts";
 
 /** A corpus with more segments than this gains nothing from them. */
 const MOST_SEGMENTS = 1000;
+/** More flips than this are not made up for by any corpus. */
+const MOST_FLIPS = 60;
 
-const plans = new Map<string, readonly number[]>();
+const known = new Map<string, number | null>();
 
 /**
- * The sequential test that the share of segments that flip is below `share`: entry `f` is the number
- * of segments after which `f` flips pass. Looking after each segment keeps the error below `alpha`:
- * at a share of exactly `share` the sum of all ways to pass is counted out, way by way. With 0.05 and
- * 0.05 the first entry is 59: that many segments without any flip.
+ * The sequential test that the share of segments that flip is below `share`: the number of segments
+ * after which `flips` flips pass, null for never. Looking after each segment keeps the error below
+ * `alpha`: at a share of exactly `share` all ways to pass, those with fewer flips first, are counted
+ * out and together stay below it. With 0.05 and 0.05 no flip at all passes after 59 segments.
  */
-export function passPlan(share: number, alpha: number): readonly number[] {
-  const key = `${share.toFixed(6)}/${alpha}`;
-  const before = plans.get(key);
+export function segmentsToPass(flips: number, share: number, alpha: number): number | null {
+  const key = `${flips}/${share}/${alpha}`;
+  const before = known.get(key);
   if (before !== undefined) return before;
-  const plan: number[] = [];
+  const needed = flips > MOST_FLIPS ? null : countOut(flips, share, alpha);
+  if (known.size > 1000) known.clear();
+  known.set(key, needed);
+  return needed;
+}
+
+function countOut(flips: number, share: number, alpha: number): number | null {
   // waiting[f]: probability of f flips so far without having passed.
   let waiting = [1];
   let spent = 0;
-  for (let segments = 1; segments <= MOST_SEGMENTS && plan.length < 12; segments++) {
-    const next = Array.from({ length: waiting.length + 1 }, () => 0);
-    for (const [flips, chance] of waiting.entries()) {
-      next[flips] = (next[flips] ?? 0) + chance * (1 - share);
-      next[flips + 1] = (next[flips + 1] ?? 0) + chance * share;
+  let passing = 0;
+  for (let segments = 1; segments <= MOST_SEGMENTS; segments++) {
+    const next = Array.from({ length: Math.min(waiting.length, flips) + 1 }, () => 0);
+    for (const at of next.keys()) {
+      next[at] = (waiting[at] ?? 0) * (1 - share) + (waiting[at - 1] ?? 0) * share;
     }
     waiting = next;
-    const here = waiting[plan.length] ?? 0;
+    const here = waiting[passing] ?? 0;
     if (here > 0 && spent + here <= alpha) {
+      if (passing === flips) return segments;
       spent += here;
-      waiting[plan.length] = 0;
-      plan.push(segments);
+      waiting[passing] = 0;
+      passing += 1;
     }
   }
-  if (plans.size > 500) plans.clear();
-  plans.set(key, plan);
-  return plan;
+  return null;
 }
 
 export interface FidelityJudgement {
@@ -60,14 +67,13 @@ export function judgeFidelity(
 ): FidelityJudgement {
   const alpha = 1 - method.fidelity_confidence;
   const split = self.structural_flips > 0 ? alpha / 2 : alpha;
-  const floor = shareBounds(self.structural_flips, self.segments, 1 - split).low;
+  const floor = shareLow(self.structural_flips, self.segments, 1 - split);
   const limit = Math.min(1, method.fidelity_margin + floor);
-  const needed = passPlan(limit, split)[level.structural_flips] ?? null;
+  const needed = segmentsToPass(level.structural_flips, limit, split);
   if (needed !== null && level.segments >= needed) return { state: "proven", needed, limit };
   const hopeless = needed === null || needed > available;
-  const worse = shareBounds(level.structural_flips, level.segments, method.fidelity_confidence).low;
   return {
-    state: hopeless && (worse > limit || level.structural_flips > 0) ? "broken" : "not_proven",
+    state: hopeless && level.structural_flips > 0 ? "broken" : "not_proven",
     needed,
     limit,
   };

@@ -32,7 +32,7 @@ function whyNotMore(
     const why =
       level.fidelity === "proven"
         ? "it builds on a number that is not proven"
-        : "its answers are not proven";
+        : "the answers are not proven";
     parts.push(`${slotsOf(level.slots)} gave more output, but ${why}`);
   }
   if (first !== null) parts.push(`${slotsOf(first.slots)} broke a bound: ${first.reason}`);
