@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { measureClient } from "./client.ts";
 import type { Measure } from "./measure.ts";
 import { benchSampler } from "./sampler.ts";
+import { measureEvidence } from "./evidence.ts";
 import { measureIdle } from "./idle.ts";
 import { measureRecovery } from "./recovery.ts";
 import { measureStart } from "./start.ts";
@@ -44,6 +45,7 @@ for (const [what, take] of [
   ["sampler", () => benchSampler()],
   ["store", () => benchStore({ full })],
   ["taking up", measureTakeUp],
+  ["evidence", measureEvidence],
   ["recovery", measureRecovery],
   ["idle daemon", () => measureIdle({ full })],
 ] as const) {
