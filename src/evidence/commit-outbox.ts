@@ -89,7 +89,7 @@ async function tryRef(work: Work, entry: OutboxEntry, blobs: readonly NewFile[])
   const { git, repository, clock } = work;
   const ref = evidenceRef(entry.path.split("/")[1] ?? "");
   const request = requestOf(entry, clock.now_ms());
-  const head = await currentBranch(git);
+  const head = await currentBranch(git, repository);
   if (head.ref === ref) {
     return { kind: "waits", reason: `${ref} is checked out here; its files would go out of step` };
   }
@@ -115,7 +115,7 @@ async function tryBranch(work: Work, entry: OutboxEntry, blobs: readonly NewFile
   const { git, repository, clock, stage_dir } = work;
   const obstacle = await inTheWay(git, repository, clock.now_ms());
   if (obstacle !== null) return { kind: "waits", reason: obstacle };
-  const head = await currentBranch(git);
+  const head = await currentBranch(git, repository);
   if (head.ref === null) return { kind: "waits", reason: head.reason };
   const request = requestOf(entry, clock.now_ms());
   const made = await prepareCommit(git, repository, head.ref, blobs, request);
@@ -127,7 +127,8 @@ async function tryBranch(work: Work, entry: OutboxEntry, blobs: readonly NewFile
       reason: `${head.ref} has no commit yet; the first one is yours to make`,
     };
   }
-  const lock = lockIndex(repository.index_path, stage_dir);
+  const commit = made.kind === "there" ? made.old : made.prepared.commit;
+  const lock = lockIndex(repository.index_path, stage_dir, { ref: head.ref, commit });
   if (lock === undefined) return lockedReason(work);
   let done = false;
   try {
@@ -153,7 +154,7 @@ async function underLock(
   // The person may have gone elsewhere until the lock was ours; from now on they cannot.
   const obstacle = await inTheWay(git, repository, clock.now_ms());
   if (obstacle !== null) return { kind: "waits", reason: obstacle };
-  if ((await currentBranch(git)).ref !== ref) return MOVED;
+  if ((await currentBranch(git, repository)).ref !== ref) return MOVED;
   const files = made.kind === "there" ? made.files : made.prepared.files;
   await lock.add(git, files);
   const placed = placeFiles(root, request.files);
@@ -163,7 +164,6 @@ async function underLock(
     return { kind: "committed", commit: made.old, ref };
   }
   const { commit } = made.prepared;
-  lock.belongsTo(ref, commit);
   const moved = await moveRef(git, repository, ref, made.prepared, request);
   if (moved.kind !== "done") {
     placed.undo();

@@ -115,8 +115,8 @@ describe("a writer that is killed", () => {
       dev: 1,
       ino: 1,
       owner: { pid: 1, start_token: "long gone", boot_id: "another boot" },
-      ref: null,
-      commit: null,
+      ref: "refs/heads/main",
+      commit: repo.git("rev-parse", "main").trim(),
     };
     const path = join(setting.state_dir, "outbox", "index-lock-00ff.json");
     writeFileSync(path, JSON.stringify(mark));

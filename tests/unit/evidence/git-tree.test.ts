@@ -141,7 +141,7 @@ describe("mktreeInput", () => {
   it("ends each record and each tree with a zero", () => {
     const trees = [{ entries: [file("a b"), directory("d")] }, { entries: [] }];
     expect(mktreeInput(trees).toString("latin1")).toBe(
-      `100644 blob ${oid("1")}\ta b\0${"40000"} tree ${oid("d")}\td\0\0\0`,
+      `100644 blob ${oid("1")}\ta b\u000040000 tree ${oid("d")}\td\0\0\0`,
     );
   });
 });

@@ -30,7 +30,7 @@ describe("checkEvidence", () => {
   it("refuses a text with any one byte edited, added or left out", () => {
     const { text, device } = sample();
     const at = fc.nat({ max: text.length - 1 });
-    const character = fc.constantFrom(...' 0123456789abcdefABZ+/="{}[],:.-\n');
+    const character = fc.constantFrom(...Array.from(' 0123456789abcdefABZ+/="{}[],:.-\n'));
     fc.assert(
       fc.property(at, character, fc.constantFrom(0, 1), (index, other, cut) => {
         fc.pre(cut === 0 || text[index] !== other);
