@@ -7,3 +7,4 @@ export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText } from "./slots/status.ts";
+export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
