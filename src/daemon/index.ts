@@ -10,3 +10,4 @@ export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts
 export { modelMemoryMb } from "./model-memory.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText } from "./slots/status.ts";
+export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
