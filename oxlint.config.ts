@@ -57,6 +57,7 @@ const LIBRARY_HOME: Record<string, readonly string[]> = {
   "simple-git": ["evidence"],
   chokidar: ["intake"],
   "node:sqlite": ["store"],
+  "@huggingface/gguf": ["models"],
 };
 
 const rooms = Object.keys(MAY_ENTER);

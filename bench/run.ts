@@ -5,6 +5,7 @@ import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { measureClient } from "./client.ts";
 import type { Measure } from "./measure.ts";
+import { benchRecorder } from "./recorder.ts";
 import { benchSampler } from "./sampler.ts";
 import { measureEvidence } from "./evidence.ts";
 import { measureIdle } from "./idle.ts";
@@ -43,6 +44,7 @@ for (const [what, take] of [
   ["command start", measureStart],
   ["client", measureClient],
   ["sampler", () => benchSampler()],
+  ["probe samples", () => benchRecorder()],
   ["store", () => benchStore({ full })],
   ["taking up", measureTakeUp],
   ["evidence", measureEvidence],

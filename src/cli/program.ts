@@ -9,9 +9,13 @@ import { declareEvidence } from "./declare/evidence.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
+import { declareModel } from "./declare/model.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
+import { declareSlotsCalibrate } from "./declare/slots-calibrate.ts";
+import { declareSlotsCorpus } from "./declare/slots-corpus.ts";
+import { declareSlotsAllowed } from "./declare/slots-allowed.ts";
 import { declareStep } from "./declare/step.ts";
 import { declareTakeUp } from "./declare/take-up.ts";
 
@@ -35,8 +39,12 @@ const DECLARATIONS: readonly Declare[] = [
   declareQueue,
   declareEval,
   declareJudge,
+  declareSlotsCorpus,
+  declareSlotsCalibrate,
+  declareModel,
   declareEvidence,
   declareLock,
+  declareSlotsAllowed,
   declareSampler,
   declareStep,
   declareTakeUp,

@@ -122,6 +122,16 @@ export function commandLine(pid: number): string[] {
   }
 }
 
+/** Program and arguments of `pid` as one text; empty where it has ended. */
+export function commandText(pid: number): string {
+  if (linux) return commandLine(pid).join(" ").trim();
+  try {
+    return output("ps", ["-ww", "-o", "command=", "-p", String(pid)]).trim();
+  } catch {
+    return "";
+  }
+}
+
 /**
  * The living processes of a tree: its process group, all descendants of its root, and everything
  * that carries the tree's token in its environment (a child that called setsid and lost its parent

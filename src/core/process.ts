@@ -93,6 +93,8 @@ export interface TreeOptions {
   token: string;
   cwd?: string;
   env?: Record<string, string>;
+  /** Variables of our environment that it may see beside `env`; all where left out. */
+  keep_env?: readonly string[];
   /** What becomes of the child's standard input, output and error: a descriptor, or a pipe to us. */
   stdin: "ignore" | "pipe" | number;
   stdout: "ignore" | "pipe" | number;
@@ -235,6 +237,11 @@ export function adoptTree(
   };
 }
 
+function ownEnvironment(keep: readonly string[] | undefined): NodeJS.ProcessEnv {
+  if (keep === undefined) return process.env;
+  return Object.fromEntries(keep.map((name) => [name, process.env[name]]));
+}
+
 /**
  * Starts a child in a process group of its own, marked so that its whole tree can be found and
  * ended. The mark is added to the marks that we carry ourselves: a tree inside a tree is a member
@@ -254,7 +261,7 @@ export function startTree(options: TreeOptions, clock: Clock): ProcessTree {
   const child = spawn(options.file, options.args, {
     detached: true,
     stdio,
-    env: { ...process.env, ...options.env, [TREE_VARIABLE]: mark },
+    env: { ...ownEnvironment(options.keep_env), ...options.env, [TREE_VARIABLE]: mark },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   const exited = new Promise<TreeExit>((resolve) => {

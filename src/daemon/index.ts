@@ -4,3 +4,7 @@ export { wakeDaemon } from "./files.ts";
 export { rebuildStore } from "./rebuild.ts";
 export { openSetting, takeDaemonLock, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
+export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
+export { deviceIdentity } from "./slots/rebuild.ts";
+export { calibrateStation } from "./calibration/calibrate-station.ts";
+export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";

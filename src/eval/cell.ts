@@ -76,6 +76,7 @@ export function unaskedResult(fault: Fault, now_ms: number): GenerateResult {
     fault,
     text: "",
     reasoning_text: "",
+    tool_calls: [],
     finish_reason: null,
     answered_model: null,
     timing: {

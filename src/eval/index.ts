@@ -13,6 +13,7 @@ export { runEval, type EvalOutcome } from "./eval.ts";
 export type { EvalOptions } from "./open-run.ts";
 export { readLoad } from "./load-record.ts";
 export { readManifest, type Manifest } from "./manifest.ts";
+export { cellKeyText, matrix, messagesOf } from "./matrix.ts";
 export { loadPack, type LoadedPack } from "./pack-file.ts";
 export type * from "./records.ts";
 export { readResponses } from "./responses.ts";

@@ -22,6 +22,12 @@ export function checkGgufHead(path: string): void {
     }
     if (read < HEAD_BYTES) throw inputError(`${path} ends inside its header`);
     const version = head.readUInt32LE(4);
+    if (KNOWN_VERSIONS.has(head.readUInt32BE(4))) {
+      throw inputError(
+        `${path} is a GGUF file for big-endian machines`,
+        "Use the file for this kind of machine; no runner here could load this one.",
+      );
+    }
     if (!KNOWN_VERSIONS.has(version)) {
       throw inputError(`${path} is a GGUF file of an unknown version (${version})`);
     }

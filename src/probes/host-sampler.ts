@@ -31,6 +31,7 @@ function unsupported(platform: string): HostReader {
   const readings: HostReadings = {
     used_mb: none,
     available_mb: none,
+    wired_mb: none,
     swap_used_mb: none,
     swapped_out_mb: none,
     server_rss_mb: none,
@@ -58,6 +59,7 @@ function hostReader(options: HostSamplerOptions): HostReader {
 const FIELDS = {
   used_mb: "sys_used_mb",
   available_mb: "sys_available_mb",
+  wired_mb: "sys_wired_mb",
   swap_used_mb: "swap_used_mb",
   swapped_out_mb: "swapped_out_mb",
   server_rss_mb: "server_rss_mb",
@@ -78,6 +80,7 @@ function toSample(readings: HostReadings, ts: number): HostSample {
     ts,
     sys_used_mb: readings.used_mb.value,
     sys_available_mb: readings.available_mb.value,
+    sys_wired_mb: readings.wired_mb.value,
     swap_used_mb: readings.swap_used_mb.value,
     swapped_out_mb: readings.swapped_out_mb.value,
     server_rss_mb: readings.server_rss_mb.value,

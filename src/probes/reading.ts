@@ -36,6 +36,7 @@ export function megabytes(bytes: number): number {
 export interface HostReadings {
   used_mb: Reading<number>;
   available_mb: Reading<number>;
+  wired_mb: Reading<number>;
   swap_used_mb: Reading<number>;
   swapped_out_mb: Reading<number>;
   server_rss_mb: Reading<number>;

@@ -13,6 +13,11 @@ export interface HostSample {
    */
   sys_used_mb: number | null;
   sys_available_mb: number | null;
+  /**
+   * Memory that cannot be swapped out. macOS: wired, where a model that the GPU holds shows. Linux:
+   * unevictable, where locked weights show.
+   */
+  sys_wired_mb?: number | null;
   swap_used_mb: number | null;
   /** Resident memory of the runner's process tree, pages mapped from files among it. */
   server_rss_mb: number | null;

@@ -1,7 +1,9 @@
 import type { Clock } from "../core/clock.ts";
+import { nobodyThere } from "./fault.ts";
 import type { Endpoint } from "./http.ts";
 import type {
   Fault,
+  LoadedModels,
   LoadResult,
   Residency,
   RunnerSettings,
@@ -62,6 +64,12 @@ export abstract class Adapter {
       duration_s: (this.clock.monotonic_ms() - start_ms) / 1000,
     };
   }
+}
+
+/** What is in memory cannot be told, except that nothing is where nobody is there. */
+export function notLoaded(trouble: Fault): LoadedModels {
+  const absent = nobodyThere(trouble);
+  return { models: null, reason: trouble.message, ...(absent ? { absent } : {}) };
 }
 
 /** The answer of runners that hold their model as long as they live. */

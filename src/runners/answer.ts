@@ -1,5 +1,5 @@
 import { fault, streamFault } from "./fault.ts";
-import type { Fault, GenerateProgress, GenerateUsage, ServerTiming } from "./runner.ts";
+import type { Fault, GenerateProgress, GenerateUsage, ServerTiming, ToolCall } from "./runner.ts";
 
 /** Longest answer that is kept, thoughts included: a server that never ends must not fill the memory. */
 const ANSWER_CHARACTERS = 32 << 20;
@@ -8,6 +8,8 @@ const ANSWER_CHARACTERS = 32 << 20;
 export class Answer {
   readonly #text: string[] = [];
   readonly #reasoning: string[] = [];
+  /** By the place that the server gives them; pieces of one call carry the same. */
+  readonly #calls = new Map<number, { id: string | null; name: string; arguments: string[] }>();
   #characters = 0;
   first_reasoning_s: number | null = null;
   last_reasoning_s: number | null = null;
@@ -39,11 +41,24 @@ export class Answer {
 
   /** True from the first token on, be it thought or said. */
   get begun(): boolean {
-    return this.first_content_s !== null || this.first_reasoning_s !== null;
+    return this.#said || this.first_reasoning_s !== null;
+  }
+
+  get #said(): boolean {
+    return this.first_content_s !== null || this.#calls.size > 0;
+  }
+
+  get tool_calls(): ToolCall[] {
+    const calls = [...this.#calls].sort(([a], [b]) => a - b);
+    return calls.map(([, { id, name, arguments: parts }]) => ({
+      id,
+      name,
+      arguments_text: parts.join(""),
+    }));
   }
 
   get phase(): GenerateProgress["phase"] {
-    if (this.first_content_s !== null) return "answer";
+    if (this.#said) return "answer";
     return this.first_reasoning_s === null ? "prefill" : "reasoning";
   }
 
@@ -67,6 +82,21 @@ export class Answer {
     this.first_reasoning_s ??= at_s;
     this.last_reasoning_s = at_s;
     this.#reasoning.push(text);
+  }
+
+  /** A piece of a tool call. `place` null: a whole call, after those that are there. */
+  addCall(
+    place: number | null,
+    piece: { id: string | null; name: string; arguments: string },
+  ): void {
+    if (!this.#grow(piece.name + piece.arguments)) return;
+    const at = place ?? this.#calls.size;
+    const call = this.#calls.get(at) ?? { id: null, name: "", arguments: [] };
+    call.id ??= piece.id;
+    // Most servers send the name once; some repeat it in every piece.
+    if (call.name === "") call.name = piece.name;
+    call.arguments.push(piece.arguments);
+    this.#calls.set(at, call);
   }
 
   fail(body: { message: string; type: string }): void {

@@ -10,6 +10,7 @@ import {
   type Fields,
 } from "./answer.ts";
 import { errorBody } from "./fault.ts";
+import { chatMessages } from "./messages.ts";
 import type { GenerateRequest } from "./runner.ts";
 
 /**
@@ -27,7 +28,7 @@ export function chatBody(
     ...more,
     ...request.extra_body,
     model: request.model,
-    messages: request.messages,
+    messages: chatMessages(request.messages),
     stream: true,
     stream_options: { include_usage: true },
   };
@@ -63,12 +64,24 @@ function readProgress(progress: Fields, answer: Answer): void {
   answer.prompt_share = Math.min(1, processed / total);
 }
 
+/** Name once, arguments in pieces; the index says which call a piece belongs to. */
+function readToolCall(value: unknown, answer: Answer): void {
+  const call = fieldsOf(value);
+  const called = fieldsOf(call["function"]);
+  answer.addCall(amountOf(call["index"]) ?? 0, {
+    id: textOf(call["id"]),
+    name: textOf(called["name"]) ?? "",
+    arguments: textOf(called["arguments"]) ?? "",
+  });
+}
+
 function readChoice(choice: Fields, at_s: number, answer: Answer): void {
   const delta = fieldsOf(choice["delta"]);
   // llama-server and LM Studio write reasoning_content, vLLM and others reasoning.
   const thought = delta["reasoning_content"] ?? delta["reasoning"];
   if (typeof thought === "string") answer.think(thought, at_s);
   if (typeof delta["content"] === "string") answer.say(delta["content"], at_s);
+  for (const call of listOf(delta["tool_calls"])) readToolCall(call, answer);
   answer.finish_reason = textOf(choice["finish_reason"]) ?? answer.finish_reason;
 }
 

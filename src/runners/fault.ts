@@ -45,12 +45,19 @@ export function fault(
   };
 }
 
+const REFUSED = "connection refused";
+
+/** Nobody listens there: not slow, not lost on the way, but known to be away. */
+export function nobodyThere(trouble: Fault): boolean {
+  return trouble.class === "unreachable" && trouble.message.endsWith(REFUSED);
+}
+
 /** Trouble of the connection before any byte of an answer. */
 export function connectionFault(error: unknown, where: string): Fault {
   const code = systemErrorCode(error);
   const what =
     code === "ECONNREFUSED"
-      ? "connection refused"
+      ? REFUSED
       : code === "ENOTFOUND"
         ? "no such host"
         : code === "ECONNRESET"

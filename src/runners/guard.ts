@@ -10,6 +10,8 @@ export type GuardLine = { pid: number } | { exit: TreeExit };
 export interface GuardOptions {
   file: string;
   args: readonly string[];
+  /** Variables of our environment that the server may see; all where left out. */
+  keep_env?: readonly string[] | undefined;
   /** Mark of the guarded tree. */
   token: string;
   /** Ends when the one who started us is gone, however that came about. */
@@ -58,7 +60,15 @@ export async function runGuard(options: GuardOptions): Promise<void> {
   const [file, args] = withDeathSignal(options.file, options.args);
   const tree = startTree(
     // Descriptor 2 is the log: what the server prints on either stream belongs there.
-    { file, args, token: options.token, stdin: "ignore", stdout: 2, stderr: 2 },
+    {
+      file,
+      args,
+      token: options.token,
+      ...(options.keep_env === undefined ? {} : { keep_env: options.keep_env }),
+      stdin: "ignore",
+      stdout: 2,
+      stderr: 2,
+    },
     options.clock,
   );
   if (tree.pid !== undefined) options.say({ pid: tree.pid });

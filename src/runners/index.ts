@@ -1,8 +1,28 @@
 export type * from "./runner.ts";
 export { connectRunner, DEFAULT_URL, RUNNER_KINDS } from "./registry.ts";
-export { startRunner, type StartedRunner } from "./start.ts";
+export type { StartDeps, StartedRunner } from "./guarded.ts";
+export { startRunner } from "./start.ts";
+export { startOllama, type OllamaStart } from "./start-ollama.ts";
+export { MINIMAL_ENVIRONMENT } from "./environment.ts";
+export { readSlots, readSlotStates, type SlotReading, type SlotState } from "./slot-reading.ts";
+export { isThisMachine } from "./server-pid.ts";
 export { openRunner } from "./open.ts";
 export { modelIdOf } from "./model-id.ts";
 export { runGuard } from "./guard.ts";
 export { embeddedInstalled, EMBEDDED_VERSION, installEmbedded } from "./embedded/install.ts";
 export { serveEmbedded } from "./embedded/serve.ts";
+export {
+  lmStudioModels,
+  lmStudioModelsV0,
+  parseLmsLs,
+  parseLmsPs,
+  type LmStudioInstance,
+  type LmStudioModel,
+} from "./lm-studio.ts";
+export { parseMetrics, type RunnerMetrics } from "./metrics.ts";
+export {
+  ollamaLoaded,
+  ollamaModelFacts,
+  type OllamaLoaded,
+  type OllamaModelFacts,
+} from "./ollama-models.ts";

@@ -1,5 +1,5 @@
 import { fieldsOf, listOf, numberOf, textOf } from "./answer.ts";
-import { Adapter, FIXED_UNLOAD, type RunnerDeps } from "./adapter.ts";
+import { Adapter, FIXED_UNLOAD, notLoaded, type RunnerDeps } from "./adapter.ts";
 import { fault } from "./fault.ts";
 import { callJson } from "./http.ts";
 import { passing, poll, type Look } from "./poll.ts";
@@ -91,7 +91,7 @@ export class LlamaServerRunner extends Adapter implements Runner {
 
   async loaded(): Promise<LoadedModels> {
     const list = await listModels(this.endpoint, this.clock);
-    if (!list.ok) return { models: null, reason: list.fault.message };
+    if (!list.ok) return notLoaded(list.fault);
     const fixed = this.residency === "fixed";
     const models = list.models.filter(({ loaded }) => loaded ?? fixed).map(({ id }) => id);
     return { models, reason: null };

@@ -2,6 +2,7 @@ import type { JsonValue } from "../core/json.ts";
 import {
   fieldsOf,
   amountOf,
+  listOf,
   parseMessage,
   textOf,
   type Answer,
@@ -9,6 +10,7 @@ import {
   type Fields,
 } from "./answer.ts";
 import { errorBody } from "./fault.ts";
+import { ollamaMessages } from "./messages.ts";
 import type { GenerateRequest } from "./runner.ts";
 
 function fullName(name: string): string {
@@ -29,6 +31,17 @@ export function ollamaOptions(
   return typeof options === "object" && options !== null && !Array.isArray(options) ? options : {};
 }
 
+/** Beside `options`, what makes Ollama load a second time where a later request says otherwise. */
+export function launchSettings(
+  extra_body: Readonly<Record<string, JsonValue>>,
+): Record<string, JsonValue> {
+  const { truncate, shift } = extra_body;
+  return {
+    ...(truncate === undefined ? {} : { truncate }),
+    ...(shift === undefined ? {} : { shift }),
+  };
+}
+
 /**
  * The body of a streamed chat. Every option is named in every request, also where it is the default:
  * a model's own file may set others. -1 for the length means "until it ends by itself".
@@ -45,7 +58,7 @@ export function ollamaBody(request: GenerateRequest, keep_alive: string): Record
       ...ollamaOptions(request.extra_body),
     },
     model: request.model,
-    messages: request.messages,
+    messages: ollamaMessages(request.messages),
     stream: true,
   };
 }
@@ -74,6 +87,17 @@ function readFinal(piece: Fields, answer: Answer): void {
   answer.server_timing = { load_s, prompt_s, decode_s, queue_s };
 }
 
+/** Whole calls, each with its arguments as an object. */
+function readToolCall(value: unknown, answer: Answer): void {
+  const called = fieldsOf(fieldsOf(value)["function"]);
+  const { arguments: given } = called;
+  answer.addCall(null, {
+    id: textOf(fieldsOf(value)["id"]),
+    name: textOf(called["name"]) ?? "",
+    arguments: typeof given === "string" ? given : JSON.stringify(given ?? {}),
+  });
+}
+
 /** The stream of `/api/chat`. */
 export const ollamaDialect: Dialect = {
   framing: "lines",
@@ -87,6 +111,7 @@ export const ollamaDialect: Dialect = {
     const said = fieldsOf(piece["message"]);
     if (typeof said["thinking"] === "string") answer.think(said["thinking"], at_s);
     if (typeof said["content"] === "string") answer.say(said["content"], at_s);
+    for (const call of listOf(said["tool_calls"])) readToolCall(call, answer);
     if (piece["done"] !== true) return;
     readFinal(piece, answer);
     answer.ended = true;

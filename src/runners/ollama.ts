@@ -1,9 +1,15 @@
 import { fieldsOf, listOf, numberOf, textOf, type Fields } from "./answer.ts";
-import { Adapter } from "./adapter.ts";
+import { Adapter, notLoaded } from "./adapter.ts";
 import { exchange } from "./exchange.ts";
 import { fault } from "./fault.ts";
 import { callJson, type JsonAnswer } from "./http.ts";
-import { ollamaBody, ollamaDialect, ollamaOptions, sameOllamaModel } from "./ollama-chat.ts";
+import {
+  launchSettings,
+  ollamaBody,
+  ollamaDialect,
+  ollamaOptions,
+  sameOllamaModel,
+} from "./ollama-chat.ts";
 import { poll, type Look } from "./poll.ts";
 import type {
   Fault,
@@ -90,7 +96,7 @@ export class OllamaRunner extends Adapter implements Runner {
 
   async loaded(): Promise<LoadedModels> {
     const running = await this.#ask("/api/ps");
-    if (!running.ok) return { models: null, reason: running.fault.message };
+    if (!running.ok) return notLoaded(running.fault);
     return { models: modelEntries(running.value).map(({ name }) => name), reason: null };
   }
 
@@ -110,6 +116,7 @@ export class OllamaRunner extends Adapter implements Runner {
           messages: [],
           stream: false,
           keep_alive: KEEP_ALIVE,
+          ...launchSettings(options.extra_body ?? {}),
           options: ollamaOptions(options.extra_body ?? {}),
         },
         limit_s: options.limit_s,

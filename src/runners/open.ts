@@ -1,6 +1,7 @@
 import { connectRunner } from "./registry.ts";
 import type { Runner, RunnerSettings } from "./runner.ts";
-import { startRunner, type StartDeps } from "./start.ts";
+import type { StartDeps } from "./guarded.ts";
+import { startRunner } from "./start.ts";
 
 export interface OpenedRunner {
   runner: Runner;

@@ -1,5 +1,5 @@
 import { fieldsOf, textOf } from "./answer.ts";
-import { Adapter, FIXED_UNLOAD } from "./adapter.ts";
+import { Adapter, FIXED_UNLOAD, notLoaded } from "./adapter.ts";
 import { callJson } from "./http.ts";
 import { passing, poll, type Look } from "./poll.ts";
 import type {
@@ -48,6 +48,8 @@ export class OpenAiRunner extends Adapter implements Runner {
   }
 
   async loaded(): Promise<LoadedModels> {
+    const list = await listModels(this.endpoint, this.clock);
+    if (!list.ok) return notLoaded(list.fault);
     return { models: null, reason: "the /v1 interface does not tell what is in memory" };
   }
 

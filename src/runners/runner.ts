@@ -19,6 +19,10 @@ export interface RunnerStart {
   /** Tokens of context for each slot. */
   context_length: number;
   slots: number;
+  /** Added to its environment. */
+  env?: Readonly<Record<string, string>> | undefined;
+  /** Variables of ours that it may see; all where left out. */
+  keep_env?: readonly string[] | undefined;
 }
 
 /** One runner of machine.yaml, with its secrets read. */
@@ -84,9 +88,22 @@ export interface Fault {
   http_status: number | null;
 }
 
+/** One call of a tool. `arguments_text` is the JSON that the model wrote, right or wrong. */
+export interface ToolCall {
+  id?: string | null | undefined;
+  name: string;
+  arguments_text: string;
+}
+
+/** One message, the same for all runners: each adapter writes it as its server wants it. */
 export interface ChatMessage {
-  role: "system" | "user" | "assistant";
+  role: "system" | "user" | "assistant" | "tool";
   content: string;
+  /** Of an assistant. */
+  tool_calls?: ToolCall[] | undefined;
+  /** Of a tool's result: the call that it answers, and the tool's name (Ollama goes by that). */
+  tool_call_id?: string | undefined;
+  tool_name?: string | undefined;
 }
 
 /** Limits of one request, seconds on the monotonic clock. null = no limit of its own. */
@@ -159,6 +176,8 @@ export interface GenerateResult {
   /** Also partial, where the stream was cut. */
   text: string;
   reasoning_text: string;
+  /** In the order in which the answer makes them. */
+  tool_calls: readonly ToolCall[];
   finish_reason: string | null;
   /** Model name that the answer carries. */
   answered_model: string | null;
@@ -193,6 +212,8 @@ export interface UnloadResult {
 export interface LoadedModels {
   models: string[] | null;
   reason: string | null;
+  /** The connection was refused: nobody is there who could hold one. */
+  absent?: boolean;
 }
 
 /**

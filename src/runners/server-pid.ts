@@ -75,7 +75,8 @@ async function lsofListener(port: number): Promise<number | null> {
   return found.ok && pids.length === 1 ? Number(pids[0]) : null;
 }
 
-function isThisMachine(hostname: string): boolean {
+/** True where `hostname` names this machine, by its loopback or one of its own addresses. */
+export function isThisMachine(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "");
   if (host === "localhost" || host === "::1" || host.startsWith("127.")) return true;
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);

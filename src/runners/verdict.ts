@@ -62,6 +62,7 @@ export function generateResult(
     fault: trouble,
     text: answer.text,
     reasoning_text: answer.reasoning_text,
+    tool_calls: answer.tool_calls,
     finish_reason: answer.finish_reason,
     answered_model: answer.answered_model,
     timing: {

@@ -1,3 +1,4 @@
+export { calibrationSettings, type CalibrationSettings } from "./calibration.ts";
 export { checkConfig } from "./check.ts";
 export { faultText } from "./config-file.ts";
 export { confine } from "./confine.ts";
@@ -14,7 +15,8 @@ export {
   type ModelLock,
 } from "./lock.ts";
 export { openLocked } from "./lock-file.ts";
-export { inheritsLease, livingLeases, takeLease, type Lease } from "./lease.ts";
+export { inheritsLease, takeLease, type Lease } from "./lease.ts";
+export { livingLeases, type LeaseInfo } from "./lease-info.ts";
 export { Turn } from "./lock-turn.ts";
 export { resolveLockPath } from "./lock-path.ts";
 export { findStation } from "./locate.ts";

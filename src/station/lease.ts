@@ -1,10 +1,10 @@
 import { closeSync } from "node:fs";
 import { isoTime, type Clock } from "../core/clock.ts";
 import { EXIT, TouchstonedError } from "../core/errors.ts";
+import { isAlive } from "../core/process-table.ts";
 import {
   gatePath,
   leaseText,
-  livingLeases,
   readLeaseInfo,
   removeLeaseInfo,
   slotNumbers,
@@ -12,22 +12,20 @@ import {
   writeLeaseInfo,
   type LeaseHolder,
 } from "./lease-info.ts";
-import { carriesLock, isFileAt, openLocked, unlock } from "./lock-file.ts";
+import { isFileAt, openLocked } from "./lock-file.ts";
 import { lockStatus } from "./lock.ts";
 import { passTurn } from "./lock-turn.ts";
 import { variable, type Env } from "./paths.ts";
 
-const SLOT_FD_VARIABLE = "TOUCHSTONED_SLOT_FD";
-const SLOT_PATH_VARIABLE = "TOUCHSTONED_SLOT_PATH";
+const SLOT_VARIABLE = "TOUCHSTONED_SLOT";
 
-/** One of the slots, and the model lock shared. */
+/** One of the slots, and the model lock shared, as long as this process lives. */
 export interface Lease {
   readonly slot: number;
-  /** For a child that is to hold it as long as it lives: descriptors from number 3 on. */
-  readonly descriptors: readonly number[];
+  /** Tells a child that it runs in a slot of ours. */
   readonly env: Readonly<Record<string, string>>;
-  /** Gives it back, also for children that still have the descriptors. */
-  end(): Promise<void>;
+  /** Gives it back. */
+  end(): void;
 }
 
 export interface LeaseOptions {
@@ -136,19 +134,13 @@ function heldLease(options: LeaseOptions, slot: number, fd: number, shared: numb
   let held = true;
   return {
     slot,
-    descriptors: [fd, shared],
-    env: { [SLOT_FD_VARIABLE]: "3", [SLOT_PATH_VARIABLE]: slotPath(path, slot) },
-    async end() {
+    env: { [SLOT_VARIABLE]: `${slot}:${process.pid}:${path}` },
+    end() {
       if (!held) return;
       held = false;
       removeLeaseInfo(path, slot);
-      try {
-        await unlock(fd);
-        await unlock(shared);
-      } finally {
-        closeSync(fd);
-        closeSync(shared);
-      }
+      closeSync(fd);
+      closeSync(shared);
     },
   };
 }
@@ -180,17 +172,10 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   }
 }
 
-/** True where our parent holds a slot for us and handed it over, proven by the descriptor. */
+/** True where the one who started us holds a slot, as he says beside the lock, and lives. */
 export function inheritsLease(env: Env): boolean {
-  const [number, path] = [variable(env, SLOT_FD_VARIABLE), variable(env, SLOT_PATH_VARIABLE)];
-  if (number === undefined || path === undefined || !/^\d{1,4}$/.test(number)) return false;
-  const fd = Number(number);
-  try {
-    return fd >= 3 && isFileAt(fd, path) && carriesLock(fd, path);
-  } catch {
-    return false; // not open
-  }
+  const [, slot, pid, path] = /^(\d+):(\d+):(\/.*)$/.exec(variable(env, SLOT_VARIABLE) ?? "") ?? [];
+  if (path === undefined) return false;
+  const info = readLeaseInfo(path, Number(slot));
+  return info !== undefined && info.pid === Number(pid) && isAlive(info);
 }
-
-/** Those who hold a slot beside the lock at `path`. */
-export { livingLeases };

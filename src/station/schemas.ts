@@ -1,23 +1,22 @@
-import { isAbsolute } from "node:path";
 import { z } from "zod";
 import {
   jobLimitsSchema,
   partialJobLimitsSchema,
   partialJobSettingsSchema,
 } from "../core/job-settings.ts";
+import {
+  absolutePath,
+  calibrationFaults,
+  calibrationFields,
+  programName,
+  serverArguments,
+} from "./calibration-schema.ts";
 import { EVIDENCE_MAX_AGE_DAYS, MAX_SLOTS, SLOT_BOUNDS } from "../core/slot-bounds.ts";
 
 const version = z
   .literal(1, { error: "this program knows schema_version 1 only" })
   .default(1)
   .describe("Version of this file's format");
-
-const absolutePath = z
-  .string()
-  .refine((path) => isAbsolute(path) && !path.includes("\0"), {
-    error: "must be an absolute path (~ and variables are not expanded)",
-  })
-  .describe("Absolute path");
 
 const keepAwake = z
   .enum(["while_running", "never"])
@@ -121,33 +120,12 @@ const baseUrl = z.string().superRefine((text, issue) => {
   }
 });
 
-/** What `start` gives a server itself; a second value would make us wait at the wrong door. */
-const OUR_ARGUMENTS = new Set(
-  "--host --port -m --model -a --alias -np --parallel -c --ctx-size".split(" "),
-);
-
 const startSchema = z.strictObject({
-  binary: z
-    .string()
-    .min(1)
-    .refine((name) => isAbsolute(name) || !name.includes("/"), {
-      error: "must be an absolute path, or a bare name that is looked up in PATH",
-    })
+  binary: programName
     .default("llama-server")
     .describe("Program to start; the embedded runner brings its own"),
   model_file: absolutePath.describe("GGUF file"),
-  args: z
-    .array(z.string())
-    .default([])
-    .superRefine((args, issue) => {
-      for (const [index, argument] of args.entries()) {
-        const name = argument.split("=", 1)[0] ?? "";
-        if (!OUR_ARGUMENTS.has(name)) continue;
-        const message = `${name} is set by touchstoned (its own port; model_file, slots and context_length have keys of their own)`;
-        issue.addIssue({ code: "custom", message, path: [index] });
-      }
-    })
-    .describe("Further arguments"),
+  args: serverArguments.default([]),
   context_length: z.int().positive().default(4096).describe("Tokens of context for each slot"),
   slots: z.int().positive().default(1),
 });
@@ -169,8 +147,10 @@ const runnerSchema = z
       .optional()
       .describe("Slots, where the runner cannot be asked"),
     start: startSchema.optional().describe("How to start a server of our own"),
+    ...calibrationFields,
   })
-  .superRefine(({ kind, url, start }, issue) => {
+  .superRefine((runner, issue) => {
+    const { kind, url, start } = runner;
     const say = (message: string, path: string[] = []): void => {
       issue.addIssue({ code: "custom", message, path });
     };
@@ -182,6 +162,7 @@ const runnerSchema = z
     } else if ((url === undefined) === (start === undefined)) {
       say(startable ? "needs either url or start" : "needs url");
     }
+    for (const [message, path] of calibrationFaults(runner)) say(message, path);
   });
 
 /** machine.yaml: everything that runs or reaches out, and who may use it. */

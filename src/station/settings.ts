@@ -75,6 +75,10 @@ const MACHINE_ONLY = new Set([
   "start",
   "model_file",
   "step_commands",
+  "calibration",
+  "calibrate_production",
+  "stop_command",
+  "start_command",
 ]);
 
 function pointToMachine(fault: ConfigFault, machine_path: string): ConfigFault {

@@ -1,11 +1,14 @@
 import { mean, studentInterval, studentQuantile, variance, welchInterval } from "./student.ts";
 import type { Interval } from "./student.ts";
-import type { Block, Level, Method, StartArm } from "./records.ts";
+import type { Block, Level, Method, StartArm, Sweep } from "./records.ts";
 
 /** Work of two arms may differ by this share and still be the same work. */
 const MIX_TOLERANCE = 0.05;
 /** Share of prompt tokens from a cache may differ by this between the arms. */
 const CACHE_TOLERANCE = 0.05;
+
+/** One-sided error of the comparison with a smaller number that failed. */
+const RIVAL_ALPHA = 0.05;
 
 type Arm = "A" | "B";
 type Column = Block["turns"];
@@ -24,7 +27,7 @@ function logRate(block: Block, arm: Arm, amounts: Column): number {
 }
 
 /** Log of throughput of arm B over arm A, server-counted output tokens a second. */
-export function blockValue(block: Block): number {
+function blockValue(block: Block): number {
   return logRate(block, "B", block.output_tokens) - logRate(block, "A", block.output_tokens);
 }
 
@@ -54,6 +57,11 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`;
 /** Blocks that are comparisons. */
 export function soundBlocks(blocks: readonly Block[]): Block[] {
   return blocks.filter((block) => blockFault(block) === null);
+}
+
+/** Log ratios of the blocks that are comparisons. */
+export function blockValues(blocks: readonly Block[]): number[] {
+  return soundBlocks(blocks).map(blockValue);
 }
 
 /** Output tokens a second and turns an hour of one arm over all blocks. */
@@ -150,8 +158,66 @@ function product(level: Level, values: readonly number[], method: Method): Inter
   );
 }
 
+/** A level's mean block value, and what its spread rests on. */
+function summary(level: Level): { mean: number; count: number; squares: number } | null {
+  const values = blockValues(level.blocks);
+  const spread = variance(values);
+  if (spread === null) return null;
+  return { mean: mean(values), count: values.length, squares: (values.length - 1) * spread };
+}
+
+/**
+ * A smaller number that was tried against the same best, broke nothing that its blocks show, and was
+ * not accepted, which this level is not proven to beat by the gate as well: then more slots than
+ * needed would be the answer. Spread is pooled over both and the blocks at one slot. null = none.
+ */
+function unbeatenRival(level: Level, logGain: number, sweep: GainContext): number | null {
+  const { method, levels, baseline } = sweep;
+  const own = summary(level);
+  const noise = noiseOf(baseline.blocks, method);
+  if (own === null || noise === null) return null;
+  const rivals = levels.filter(
+    (other) =>
+      other.against === level.against &&
+      other.slots < level.slots &&
+      other.lost === null &&
+      other.start.loaded,
+  );
+  for (const rival of rivals) {
+    const other = summary(rival);
+    if (other === null) continue;
+    const freedom = own.count + other.count - 2 + noise.freedom;
+    const spread =
+      (own.squares + other.squares + noise.freedom * noiseNow(noise, level, baseline.blocks) ** 2) /
+      freedom;
+    const error = Math.sqrt(spread * (1 / own.count + 1 / other.count));
+    const low = logGain - other.mean - studentQuantile(RIVAL_ALPHA, freedom) * error;
+    if (low <= Math.log1p(method.gain_gate)) return rival.slots;
+  }
+  return null;
+}
+
+/** Noise of a block with this level's number of turns, from that of the blocks at one slot. */
+export function noiseNow(
+  noise: Noise,
+  level: Pick<Level, "blocks">,
+  one: readonly Block[],
+): number {
+  const then = one[0]?.turns[0] ?? 1;
+  const now = level.blocks[0]?.turns[0] ?? then;
+  return noise.sigma * Math.sqrt(Math.min(1, then / now));
+}
+
+/** What a gain is judged in: other levels of the sweep, and the noise at one slot. */
+export interface GainContext {
+  method: Method;
+  levels: readonly Level[];
+  baseline: Pick<Sweep["baseline"], "blocks">;
+}
+
 /** Whether a level's blocks prove its gain over `against`: every look has the same one-sided error. */
-export function gainOf(level: Level, method: Method): Gain {
+export function gainOf(level: Level, sweep: GainContext): Gain {
+  const { method } = sweep;
   const sound = soundBlocks(level.blocks);
   const values = sound.map(blockValue);
   const blocksOnly = studentInterval(values, method.alpha_per_look);
@@ -171,5 +237,8 @@ export function gainOf(level: Level, method: Method): Gain {
   if (turns < 0) {
     return { ...gain, state: "rejected", note: "fewer turns an hour were answered" };
   }
-  return { ...gain, state: whole !== null && whole.low > gate ? "accepted" : "not_proven" };
+  if (whole === null || whole.low <= gate) return { ...gain, state: "not_proven" };
+  const rival = unbeatenRival(level, whole.mean, sweep);
+  if (rival === null) return { ...gain, state: "accepted" };
+  return { ...gain, state: "not_proven", note: `it is not proven better than ${rival} slots` };
 }

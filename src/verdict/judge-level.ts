@@ -90,7 +90,7 @@ const orNull = (value: number | undefined): number | null =>
 
 /** One level from its records alone. */
 export function judgeLevel(level: Level, sweep: Sweep, bounds: Bounds): LevelJudgement {
-  const gain = gainOf(level, sweep.method);
+  const gain = gainOf(level, sweep);
   const rates = armRates(soundBlocks(level.blocks), "B");
   const fidelity = fidelityOf(level, sweep);
   const hard = hardBreaches(level, sweep, bounds);

@@ -18,6 +18,7 @@ export function reply(text: string, changes: Partial<GenerateResult> = {}): Gene
     fault: null,
     text,
     reasoning_text: "",
+    tool_calls: [],
     finish_reason: "stop",
     answered_model: "judge",
     timing: {

@@ -12,6 +12,8 @@ export interface FakeLlamaOptions {
   slots?: number;
   slot_context?: number;
   loading?: boolean;
+  /** How many slots say that they are at work [0]. */
+  busy?: () => number;
   chat?: (request: Recorded, count: number) => Reply | undefined | Promise<Reply | undefined>;
 }
 
@@ -35,10 +37,16 @@ export async function fakeLlamaServer(options: FakeLlamaOptions = {}): Promise<F
             default_generation_settings: { n_ctx: slot_context },
           },
         };
-      case "/slots":
+      case "/slots": {
+        const working = options.busy?.() ?? 0;
         return {
-          body: Array.from({ length: slots }, (_, id) => ({ id, n_ctx: slot_context })),
+          body: Array.from({ length: slots }, (_, id) => ({
+            id,
+            n_ctx: slot_context,
+            is_processing: id < working,
+          })),
         };
+      }
       case "/v1/models":
         return {
           body: {

@@ -55,6 +55,7 @@ Examples:
     .command("_guard", { hidden: true })
     .description("runs a server and ends it when standard input ends")
     .argument("<command...>", "program and arguments, after --")
+    .option("--keep-env <names>", "the only variables that it may see, parted by commas")
     .action(act(() => import("../commands/guard.ts")));
   program
     .command("_embedded", { hidden: true })

@@ -37,6 +37,15 @@ export function parseNvidiaCsv(
   return { rows, other };
 }
 
+/**
+ * Whether a line says that the card has no such thing, as those do that use the host's memory. A cell
+ * that tells of an error or of missing rights says nothing of the kind.
+ */
+export function saysNone(line: string, columns: readonly string[], name: string): boolean {
+  const cell = line.split(",")[columns.indexOf(name)]?.trim();
+  return cell === "[N/A]" || cell === "N/A" || cell === "[Not Supported]";
+}
+
 /** A number cell with or without its unit: `214 MiB`, `39.32 W`, `0x0000000000000004`. */
 export function cellNumber(cell: string | null | undefined): number | null {
   const [first] = (cell ?? "").split(" ");
@@ -65,13 +74,15 @@ type NvidiaErrorCode =
 
 export interface NvidiaError {
   code: NvidiaErrorCode;
+  /** The card that it is about, or the version of the library; null where it names none. */
+  detail: string | null;
   /** One line for a record. */
   reason: string;
 }
 
 const ERRORS: readonly [RegExp, NvidiaErrorCode, string][] = [
   [
-    /Driver\/library version mismatch/,
+    /Driver\/library version mismatch(?:\s+NVML library version: (\S+))?/,
     "driver_library_mismatch",
     "driver and library differ in version (the machine wants a reboot)",
   ],
@@ -99,8 +110,9 @@ export function nvidiaError(text: string): NvidiaError | undefined {
   for (const [pattern, code, meaning] of ERRORS) {
     const found = pattern.exec(text);
     if (found === null) continue;
-    const which = found[1] === undefined ? "" : ` (${found[1].replace(/:$/, "")})`;
-    return { code, reason: `nvidia-smi: ${meaning}${which}` };
+    const detail = found[1]?.replace(/:$/, "") ?? null;
+    const which = detail === null ? "" : ` (${detail})`;
+    return { code, detail, reason: `nvidia-smi: ${meaning}${which}` };
   }
   return undefined;
 }

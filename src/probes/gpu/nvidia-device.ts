@@ -1,17 +1,23 @@
 import { coarseMb, type Accelerator } from "../device-reading.ts";
 import { known, unknown, type Reading } from "../reading.ts";
 import type { Tools } from "../tool.ts";
+import { parseNvidiaList, type ListedGpu } from "./nvidia-list.ts";
 import { cellNumber, nvidiaError, parseNvidiaCsv, type NvidiaRow } from "./nvidia-csv.ts";
 
 const COLUMNS = ["index", "name", "driver_version", "memory.total", "mig.mode.current"];
 const MIB = 1_048_576;
 
-function accelerator(row: NvidiaRow): Accelerator {
+/** One that is cut into instances (MIG) is another device than a whole one, or than other cuts. */
+function cutText(row: NvidiaRow, list: readonly ListedGpu[]): string {
+  if (row["mig.mode.current"] !== "Enabled") return "";
+  const gpu = list.find(({ index }) => index === cellNumber(row["index"]));
+  return ` (MIG${gpu === undefined ? "" : ` ${gpu.instances.join(" ")}`.trimEnd()})`;
+}
+
+function accelerator(row: NvidiaRow, list: readonly ListedGpu[]): Accelerator {
   const total_mib = cellNumber(row["memory.total"]);
-  // One that is cut into instances (MIG) is another device than a whole one.
-  const cut = row["mig.mode.current"] === "Enabled" ? " (MIG)" : "";
   return {
-    name: `${row["name"] ?? "NVIDIA GPU"}${cut}`,
+    name: `${row["name"] ?? "NVIDIA GPU"}${cutText(row, list)}`,
     driver: row["driver_version"] ?? null,
     memory_mb: total_mib === null ? null : coarseMb(total_mib * MIB),
     cores: null,
@@ -33,5 +39,10 @@ export async function nvidiaAccelerators(tools: Tools): Promise<Reading<Accelera
   if (trouble !== undefined) {
     return unknown(nvidiaError(trouble)?.reason ?? trouble);
   }
-  return rows.length === 0 ? unknown("nvidia-smi lists no GPU") : known(rows.map(accelerator));
+  if (rows.length === 0) return unknown("nvidia-smi lists no GPU");
+  const cut = rows.some((row) => row["mig.mode.current"] === "Enabled");
+  const list = cut ? await tools.ask("nvidia-smi", "-L") : undefined;
+  if (list?.ok === false) return unknown(list.reason ?? "nvidia-smi -L failed");
+  const listed = parseNvidiaList(list?.text ?? "");
+  return known(rows.map((row) => accelerator(row, listed)));
 }

@@ -2,7 +2,10 @@ export interface RocmCard {
   name: string | null;
   vram_total_bytes: number | null;
   vram_used_bytes: number | null;
+  /** What of it the processor can reach; all of it where the BAR is resizable. */
+  vram_visible_bytes: number | null;
   temp_edge_c: number | null;
+  temp_memory_c: number | null;
   power_w: number | null;
 }
 
@@ -50,7 +53,9 @@ export function parseRocmSmi(json: string): RocmCard[] | undefined {
       name: cardName(card),
       vram_total_bytes: number(card, "VRAM Total Memory (B)"),
       vram_used_bytes: number(card, "VRAM Total Used Memory (B)"),
+      vram_visible_bytes: number(card, "VIS_VRAM Total Memory (B)"),
       temp_edge_c: number(card, "Temperature (Sensor edge) (C)"),
+      temp_memory_c: number(card, "Temperature (Sensor memory) (C)"),
       power_w: number(card, "Average Graphics Package Power (W)"),
     }));
 }

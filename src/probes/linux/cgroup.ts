@@ -105,12 +105,15 @@ export class CgroupLimit {
     this.#pressure = new KeptFile(join(directory, "memory.pressure"), 256);
   }
 
-  /** Undefined where no limit is set below the host's memory. Throws where /proc is not readable. */
-  static find(root: string, info: MemInfo): CgroupLimit | undefined {
-    const proc = join(root, "proc/self");
+  /**
+   * The limit around `pid`, by default around us. Undefined where none is set below the host's
+   * memory. Throws where /proc is not readable.
+   */
+  static find(root: string, info: MemInfo, pid: number | "self" = "self"): CgroupLimit | undefined {
+    const proc = join(root, "proc");
     const found = memoryCgroup(
-      readFileSync(join(proc, "cgroup"), "utf8"),
-      readFileSync(join(proc, "mountinfo"), "utf8"),
+      readFileSync(join(proc, String(pid), "cgroup"), "utf8"),
+      readFileSync(join(proc, "self/mountinfo"), "utf8"),
     );
     if (found === undefined) return undefined;
     const parts = found.path.split("/").filter((part) => part !== "");

@@ -13,13 +13,18 @@ function filled(value: string | undefined): string | null {
   return value === undefined || value === "" || value.startsWith("TEMPLATE_") ? null : value;
 }
 
-/** Parses `/etc/os-release` (shell assignments, comments). */
-export function parseOsRelease(text: string): OsRelease {
+/** The values of `/etc/os-release` by name (shell assignments, comments). */
+export function osReleaseValues(text: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const found of text.matchAll(/^([A-Z_]+)=(?:"([^"\n]*)"|'([^'\n]*)'|(\S*))\s*$/gm)) {
     const [, name, double, single, bare] = found;
     if (name !== undefined) values.set(name, double ?? single ?? bare ?? "");
   }
+  return values;
+}
+
+export function parseOsRelease(text: string): OsRelease {
+  const values = osReleaseValues(text);
   return {
     id: filled(values.get("ID")),
     version_id: filled(values.get("VERSION_ID")),

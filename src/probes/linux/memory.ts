@@ -6,18 +6,26 @@ export interface MemInfo {
   free_bytes: number | null;
   /** Since kernel 3.14. What could be given out without swapping, by the kernel's own estimate. */
   available_bytes: number | null;
+  /** Locked, or otherwise never swapped out. */
+  unevictable_bytes: number | null;
   swap_total_bytes: number | null;
   swap_free_bytes: number | null;
 }
 
-function kilobytes(text: string, name: string): number | null {
+/** The number behind a name of `/proc/meminfo`: kilobytes of 1024 bytes, mostly. */
+export function meminfoNumber(text: string, name: string): number | null {
   // Searched, not split: this runs twice a second, and five of fifty lines are wanted.
   const key = `${name}:`;
   let at = text.startsWith(key) ? 0 : text.indexOf(`\n${key}`);
   if (at < 0) return null;
   if (at > 0) at += 1;
   const value = Number.parseInt(text.slice(at + key.length, at + key.length + 24), 10);
-  return Number.isNaN(value) ? null : value * 1024;
+  return Number.isNaN(value) ? null : value;
+}
+
+function kilobytes(text: string, name: string): number | null {
+  const value = meminfoNumber(text, name);
+  return value === null ? null : value * 1024;
 }
 
 /** Parses `/proc/meminfo`, also the old layout with a table of bytes above the `kB` lines. */
@@ -26,6 +34,7 @@ export function parseMemInfo(text: string): MemInfo {
     total_bytes: kilobytes(text, "MemTotal"),
     free_bytes: kilobytes(text, "MemFree"),
     available_bytes: kilobytes(text, "MemAvailable"),
+    unevictable_bytes: kilobytes(text, "Unevictable"),
     swap_total_bytes: kilobytes(text, "SwapTotal"),
     swap_free_bytes: kilobytes(text, "SwapFree"),
   };
@@ -53,6 +62,11 @@ export function hostMemory(info: MemInfo): MemoryReadings {
 
 export function both(reading: Reading<number>): MemoryReadings {
   return { used_mb: reading, available_mb: reading };
+}
+
+export function wired(info: MemInfo): Reading<number> {
+  if (info.unevictable_bytes === null) return unknown("/proc/meminfo has no Unevictable");
+  return known(megabytes(info.unevictable_bytes));
 }
 
 export function swapUsed(info: MemInfo): Reading<number> {

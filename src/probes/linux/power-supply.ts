@@ -3,12 +3,15 @@ import { join } from "node:path";
 import { failureText, known, unknown, type Reading } from "../reading.ts";
 import { KeptFile } from "./kept-file.ts";
 
-interface Supply {
+export interface Supply {
+  name: string;
   type: string;
   /** `Device` is the battery of a mouse or a headset. */
   scope: string;
   online: string;
   status: string;
+  /** Charge of a battery in percent of what it holds today; null where it is none, or mute. */
+  capacity_pct: number | null;
 }
 
 function attribute(directory: string, name: string): string {
@@ -19,14 +22,19 @@ function attribute(directory: string, name: string): string {
   }
 }
 
-function supplies(directory: string): Supply[] {
+/** All of `/sys/class/power_supply`. Throws where the folder cannot be read. */
+export function powerSupplies(root: string): Supply[] {
+  const directory = join(root, "sys/class/power_supply");
   return readdirSync(directory).map((name) => {
     const path = join(directory, name);
+    const capacity = attribute(path, "capacity");
     return {
+      name,
       type: attribute(path, "type"),
       scope: attribute(path, "scope"),
       online: attribute(path, "online"),
       status: attribute(path, "status"),
+      capacity_pct: capacity === "" ? null : Number(capacity),
     };
   });
 }
@@ -71,7 +79,7 @@ function isVirtual(root: string): boolean {
 /** Mains or battery, from `/sys/class/power_supply`. */
 export function linuxPower(root: string): Reading<"ac" | "battery"> {
   try {
-    return judge(supplies(join(root, "sys/class/power_supply")), () => isVirtual(root));
+    return judge(powerSupplies(root), () => isVirtual(root));
   } catch (error) {
     return unknown(`power supplies: ${failureText(error)}`);
   }

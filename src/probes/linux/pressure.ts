@@ -29,6 +29,12 @@ export function parsePressure(text: string): PressureStall {
   return { some_avg10_pct: average(text, "some"), full_avg10_pct: average(text, "full") };
 }
 
+/** Microseconds since boot in which some task stood still for want of memory; null where not told. */
+export function stalledUs(text: string): number | null {
+  const found = /^some .*\btotal=(\d+)/m.exec(text);
+  return found === null ? null : Number(found[1]);
+}
+
 export function pressureLevel(stall: PressureStall): Reading<PressureLevel> {
   if (stall.some_avg10_pct === null || stall.full_avg10_pct === null) {
     return unknown("pressure stall information without avg10");

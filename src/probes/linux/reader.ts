@@ -14,6 +14,7 @@ import {
   type Reading,
 } from "../reading.ts";
 import type { PressureLevel } from "../sample.ts";
+import { bothThrottled } from "../throttled.ts";
 import { AmdGpuMemory } from "./amd-gpu.ts";
 import { CgroupLimit, type CgroupUse } from "./cgroup.ts";
 import { KeptFile } from "./kept-file.ts";
@@ -23,6 +24,7 @@ import {
   hostMemory,
   parseMemInfo,
   swapUsed,
+  wired,
   type MemInfo,
   type MemoryReadings,
 } from "./memory.ts";
@@ -110,6 +112,7 @@ export class LinuxReader implements HostReader {
     const cgroup = this.#cgroupUse();
     return {
       ...this.#memory(info, cgroup),
+      wired_mb: info.value === null ? info : wired(info.value),
       swap_used_mb: info.value === null ? info : swapUsed(info.value),
       swapped_out_mb: this.#swappedOut(),
       server_rss_mb: this.#server.value === null ? this.#server : this.#server.value.read(),
@@ -168,13 +171,11 @@ export class LinuxReader implements HostReader {
     return times === undefined ? unknown("/proc/stat has no cpu line") : this.#cpu.next(times);
   }
 
-  /** True where any part is slowed down; false only where every part says that it is not. */
   #throttled(): Reading<boolean> {
-    const cpu = attempt(() => this.#throttle.read());
-    const gpu = this.#options.nvidia?.throttled();
-    if (gpu === undefined || cpu.value === true) return cpu;
-    if (gpu.value === true) return gpu;
-    return cpu.value === null ? cpu : gpu;
+    return bothThrottled(
+      attempt(() => this.#throttle.read()),
+      this.#options.nvidia?.throttled(),
+    );
   }
 
   #gpuUsed(): Reading<number> {

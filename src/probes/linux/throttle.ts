@@ -57,8 +57,16 @@ export class ThrottleWatch {
     }
   }
 
-  /** Throws where a file that was there cannot be read any more. */
-  read(): Reading<boolean> {
+  /** From now on only later events count. Throws as `read` does. */
+  begin(): void {
+    this.#events = this.#count();
+    this.#at_ms = this.#clock.monotonic_ms();
+    this.#grew = false;
+  }
+
+  /** `now`: counters are read whenever they were last. Throws where a file cannot be read any more. */
+  read(now = false): Reading<boolean> {
+    if (now) this.#at_ms = Number.NEGATIVE_INFINITY;
     if (this.#counters.length === 0 && this.#cooling.length === 0) {
       return unknown("this machine has neither throttle counters nor a CPU cooling device");
     }
@@ -67,13 +75,14 @@ export class ThrottleWatch {
     return this.#readCounters();
   }
 
+  #count(): number {
+    return this.#counters.reduce((sum, file) => sum + Number.parseInt(file.read(), 10), 0);
+  }
+
   #readCounters(): Reading<boolean> {
     const now_ms = this.#clock.monotonic_ms();
     if (this.#grew === undefined || now_ms - this.#at_ms >= COUNTER_INTERVAL_MS) {
-      const events = this.#counters.reduce(
-        (sum, file) => sum + Number.parseInt(file.read(), 10),
-        0,
-      );
+      const events = this.#count();
       if (this.#events !== undefined) this.#grew = events > this.#events;
       this.#events = events;
       this.#at_ms = now_ms;

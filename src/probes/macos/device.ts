@@ -2,7 +2,7 @@ import { coarseBytes, coarseMb, type Accelerator, type DeviceSource } from "../d
 import { known, unknown, type Reading } from "../reading.ts";
 import type { ToolAnswer, Tools } from "../tool.ts";
 import { parseDisplays, parseHardware, parseSwVers, type MacGpu } from "./profile.ts";
-import { parseSysctl } from "./sysctl.ts";
+import { bootTime, parseSysctl } from "./sysctl.ts";
 
 /** All in one call: sysctl prints those that it knows and complains about the others. */
 const NAMES = [
@@ -13,6 +13,7 @@ const NAMES = [
   "kern.osproductversion",
   "kern.osversion",
   "kern.bootsessionuuid",
+  "kern.boottime",
 ];
 
 function accelerator(gpu: MacGpu): Accelerator {
@@ -52,9 +53,12 @@ async function osRelease(
   return known(build === null ? `macOS ${version}` : `macOS ${version} (${build})`);
 }
 
-interface Machine {
-  hardware: Reading<string>;
-  processor: Reading<string>;
+type Machine = Pick<DeviceSource["facts"], "hardware" | "processor" | "memory_bytes">;
+
+/** Older systems have no id for a run of the kernel, but all know when it began. */
+function bootId(values: ReadonlyMap<string, string>): string | null {
+  const began = bootTime(values);
+  return values.get("kern.bootsessionuuid") ?? (began === null ? null : String(began));
 }
 
 async function machine(
@@ -64,12 +68,14 @@ async function machine(
 ): Promise<Machine> {
   let model = values.get("hw.model") ?? null;
   let chip = values.get("machdep.cpu.brand_string") ?? null;
+  let bytes: number | null = Number(values.get("hw.memsize") ?? Number.NaN) || null;
   let trouble = asked.reason;
-  if (model === null || chip === null) {
+  if (model === null || chip === null || bytes === null) {
     const profile = await tools.ask("system_profiler", "SPHardwareDataType");
     const told = parseHardware(profile.text);
     model ??= told.model_identifier;
     chip ??= told.chip;
+    bytes ??= told.memory_bytes;
     trouble ??= profile.reason;
   }
   const reason = trouble ?? "neither sysctl nor system_profiler tells it";
@@ -78,22 +84,20 @@ async function machine(
   return {
     hardware: model === null ? unknown(reason) : known(model),
     processor: chip === null ? unknown(reason) : known(`${chip}${count}`),
+    memory_bytes: bytes === null ? unknown(reason) : known(coarseBytes(bytes)),
   };
 }
 
 export async function macDevice(arch: string, tools: Tools): Promise<DeviceSource> {
   const asked = await tools.ask("sysctl", ...NAMES);
   const values = parseSysctl(asked.text);
-  const bytes = Number(values.get("hw.memsize"));
   return {
     facts: {
       os: known(`darwin ${arch}`),
       os_release: await osRelease(values, tools),
       ...(await machine(values, asked, tools)),
-      memory_bytes:
-        bytes > 0 ? known(coarseBytes(bytes)) : unknown(asked.reason ?? "no hw.memsize"),
     },
-    boot: values.get("kern.bootsessionuuid") ?? null,
+    boot: bootId(values),
     bus: null,
     accelerators: () => accelerators(tools),
   };

@@ -17,3 +17,16 @@ export function thermalPressure(text: string): string | null {
     /<key>thermal_pressure<\/key>\s*<string>(\w+)<\/string>/.exec(text);
   return found?.[1] ?? null;
 }
+
+/** Levels of `com.apple.system.thermalpressurelevel`, named as powermetrics names them. */
+const THERMAL_LEVELS = ["Nominal", "Moderate", "Heavy", "Trapping", "Sleeping"];
+
+/**
+ * Parses `notifyutil -g com.apple.system.thermalpressurelevel`: the same level as powermetrics has,
+ * without being root.
+ */
+export function parseThermalLevel(text: string): Reading<string> {
+  const found = /thermalpressurelevel (\d+)\s*$/m.exec(text)?.[1];
+  const level = found === undefined ? undefined : THERMAL_LEVELS[Number(found)];
+  return level === undefined ? unknown("notifyutil told no thermal level") : known(level);
+}

@@ -23,6 +23,13 @@ export interface MacHardware {
   model_identifier: string | null;
   chip: string | null;
   cores: number | null;
+  memory_bytes: number | null;
+}
+
+/** `4 GB`, `1536 MB`: these are binary units. */
+function memoryBytes(value: unknown): number | null {
+  const found = /^(\d+) ([MG])B$/.exec(typeof value === "string" ? value.trim() : "");
+  return found === null ? null : Number(found[1]) * (found[2] === "G" ? 2 ** 30 : 2 ** 20);
 }
 
 /** Parses `system_profiler SPHardwareDataType`. Serial numbers and UUIDs in it are never taken. */
@@ -32,6 +39,7 @@ export function parseHardware(text: string): MacHardware {
     model_identifier: field(text, "Model Identifier"),
     chip: field(text, "Chip") ?? field(text, "Processor Name"),
     cores: cores === undefined ? null : Number(cores),
+    memory_bytes: memoryBytes(field(text, "Memory")),
   };
 }
 
@@ -40,9 +48,12 @@ export interface MacGpu {
   cores: number | null;
   /** Of its own; null where it uses the host's. */
   memory_bytes: number | null;
+  /** What of Metal it can do, as the system words it: without it no runner computes on it. */
+  metal: string | null;
 }
 
 interface DisplayEntry {
+  spdisplays_mtlgpufamilysupport?: unknown;
   sppci_model?: unknown;
   sppci_cores?: unknown;
   spdisplays_vram?: unknown;
@@ -62,10 +73,9 @@ function coreCount(value: unknown): number | null {
   return Number.isNaN(cores) ? null : cores;
 }
 
-/** `4 GB`, `1536 MB`: these are binary units. */
-function memoryBytes(value: unknown): number | null {
-  const found = /^(\d+) ([MG])B$/.exec(typeof value === "string" ? value.trim() : "");
-  return found === null ? null : Number(found[1]) * (found[2] === "G" ? 2 ** 30 : 2 ** 20);
+/** `spdisplays_metal3`; older ones `Supported, Metal GPUFamily Apple 7`. */
+function metalText(value: unknown): string | null {
+  return typeof value === "string" ? value.replace(/^(spdisplays_|Supported, )/, "") : null;
 }
 
 /** Parses `system_profiler SPDisplaysDataType`, as JSON (`-json`) or as the text of older ones. */
@@ -79,6 +89,7 @@ export function parseDisplays(text: string): MacGpu[] {
               cores: coreCount(entry.sppci_cores),
               // Beside it there is spdisplays_vram_shared, a part of the host's memory.
               memory_bytes: memoryBytes(entry.spdisplays_vram),
+              metal: metalText(entry.spdisplays_mtlgpufamilysupport),
             },
           ]
         : [],
@@ -93,6 +104,7 @@ export function parseDisplays(text: string): MacGpu[] {
             model,
             cores: coreCount(field(part, "Total Number of Cores")),
             memory_bytes: memoryBytes(field(part, "VRAM \\(Total\\)")),
+            metal: metalText(field(part, "Metal(?: Family| Support)?")),
           },
         ];
   });

@@ -10,9 +10,9 @@ import {
   type HostReadings,
   type Reading,
 } from "../reading.ts";
-import { parsePmset, thermalPressure } from "./power.ts";
+import { parsePmset, parseThermalLevel, thermalPressure } from "./power.ts";
 import { familyMemory } from "./process-memory.ts";
-import { macPressure, parseSwapUsage } from "./sysctl.ts";
+import { macPressure, parseSwapUsage, parseSysctl } from "./sysctl.ts";
 import { parseVmStat, usedBytes, vmBytes, type VmStat } from "./vm-stat.ts";
 
 /**
@@ -28,8 +28,13 @@ while echo "== vm_stat"; do
   sysctl vm.swapusage
   echo "== pressure"
   sysctl kern.memorystatus_vm_pressure_level 2>/dev/null || memory_pressure -Q
+  echo "== heat"
+  notifyutil -g com.apple.system.thermalpressurelevel 2>/dev/null
   if [ $((n % 2)) -eq 0 ]; then echo "== ps"; ps -Ao pid=,ppid=,rss=; fi
-  if [ $((n % 10)) -eq 0 ]; then echo "== power"; pmset -g batt; fi
+  if [ $((n % 10)) -eq 0 ]; then
+    echo "== power"; pmset -g batt
+    echo "== machine"; sysctl hw.memsize hw.optional.arm64 2>/dev/null
+  fi
   echo "== end"
   n=$((n + 1))
   sleep 1
@@ -37,6 +42,7 @@ done
 `;
 
 const LOOP_MAX_AGE_MS = 5000;
+/** Power and what the machine is are asked in every tenth round. */
 const POWER_MAX_AGE_MS = 30_000;
 const THERMAL_MAX_AGE_MS = 5000;
 
@@ -131,6 +137,31 @@ export class MacReader implements HostReader {
     });
   }
 
+  /** A running total since boot. */
+  swappedOut(): Reading<number> {
+    return this.#vmStat((stat) => vmBytes(stat, "Swapouts"));
+  }
+
+  /** When vm_stat was read last, by the monotonic clock. */
+  get counted_at_ms(): number {
+    return this.#sections.get("vm_stat")?.at_ms ?? this.#options.clock.monotonic_ms();
+  }
+
+  /** Whole memory of the machine. */
+  totalMb(): Reading<number> {
+    return this.#from("machine", POWER_MAX_AGE_MS, (text) => {
+      const bytes = Number(parseSysctl(text).get("hw.memsize"));
+      return bytes > 0 ? known(megabytes(bytes)) : unknown("sysctl told no hw.memsize");
+    });
+  }
+
+  /** Whether GPU and processor share their memory, as they do on Apple silicon. */
+  unified(): Reading<boolean> {
+    return this.#from("machine", POWER_MAX_AGE_MS, (text) =>
+      known(parseSysctl(text).get("hw.optional.arm64") === "1"),
+    );
+  }
+
   read(): HostReadings {
     const { server_pid } = this.#options;
     return {
@@ -139,13 +170,14 @@ export class MacReader implements HostReader {
         const used = usedBytes(stat);
         return used === null ? null : Math.max(0, totalmem() - used);
       }),
+      wired_mb: this.#vmStat((stat) => vmBytes(stat, "Pages wired down")),
       swap_used_mb: this.#from("swap", LOOP_MAX_AGE_MS, (text) => {
         const swap = parseSwapUsage(text);
         return swap === undefined
           ? unknown("sysctl told no vm.swapusage")
           : known(megabytes(swap.used_bytes));
       }),
-      swapped_out_mb: this.#vmStat((stat) => vmBytes(stat, "Swapouts")),
+      swapped_out_mb: this.swappedOut(),
       server_rss_mb:
         server_pid === null
           ? unknown("no server process is known")
@@ -158,7 +190,15 @@ export class MacReader implements HostReader {
     };
   }
 
+  /** By powermetrics where it may run, else by what the system tells everybody of its heat. */
   #throttled(): Reading<boolean> {
+    const level = this.#powermetricsLevel();
+    if (level.value !== null) return known(level.value !== "Nominal");
+    const told = this.#from("heat", LOOP_MAX_AGE_MS, parseThermalLevel);
+    return told.value === null ? level : known(told.value !== "Nominal");
+  }
+
+  #powermetricsLevel(): Reading<string> {
     const fault = this.#thermal.fault(THERMAL_MAX_AGE_MS);
     if (fault !== null) return unknown(fault);
     const last = this.#pressure_level;
@@ -166,7 +206,7 @@ export class MacReader implements HostReader {
     if (this.#options.clock.monotonic_ms() - last.at_ms > THERMAL_MAX_AGE_MS) {
       return unknown("powermetrics has told no pressure level for a while");
     }
-    return known(last.level !== "Nominal");
+    return known(last.level);
   }
 
   #cpuShare(): Reading<number> {

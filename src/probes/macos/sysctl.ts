@@ -11,6 +11,13 @@ export function parseSysctl(text: string): ReadonlyMap<string, string> {
   return values;
 }
 
+/** When the system was started, seconds since the epoch, from `sysctl kern.boottime`. */
+export function bootTime(values: ReadonlyMap<string, string>): number | null {
+  // The date behind it is local time without a zone.
+  const found = /sec = (\d+), usec = (\d+)/.exec(values.get("kern.boottime") ?? "");
+  return found === null ? null : Number(found[1]) + Number(found[2]) / 1e6;
+}
+
 export interface SwapUsage {
   /** No constant of the machine: the swap files come and go. */
   total_bytes: number;
@@ -42,6 +49,8 @@ interface MemoryPressure {
   total_bytes: number | null;
   page_bytes: number | null;
   free_percent: number | null;
+  /** Pages and events by label: `Pages free`, `Swapouts` ...; empty with `-Q`. */
+  counts: ReadonlyMap<string, number>;
 }
 
 /** Parses `memory_pressure`, with or without `-Q`. */
@@ -50,7 +59,9 @@ export function parseMemoryPressure(text: string): MemoryPressure {
     const found = pattern.exec(text)?.[1];
     return found === undefined ? null : Number(found);
   };
+  const counts = [...text.matchAll(/^([A-Z][A-Za-z ]+): (\d+) *$/gm)];
   return {
+    counts: new Map(counts.map(([, label = "", count]) => [label, Number(count)])),
     total_bytes: number(/^The system has (\d+) /m),
     page_bytes: number(/page size of (\d+)\)/),
     free_percent: number(/free percentage: (\d+)%/),

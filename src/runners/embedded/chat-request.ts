@@ -1,4 +1,5 @@
-import { fieldsOf, listOf, numberOf } from "../answer.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "../answer.ts";
+import { readToolCalls } from "../messages.ts";
 import type { ChatMessage } from "../runner.ts";
 import type { Sampling } from "./node-llama.ts";
 
@@ -6,6 +7,8 @@ import type { Sampling } from "./node-llama.ts";
 export interface ChatRequest {
   model: string | null;
   messages: ChatMessage[];
+  /** Descriptions of the tools that may be called, as the model's template takes them. */
+  tools: readonly unknown[];
   sampling: Sampling;
   /** GBNF that the answer must follow, as llama-server takes it. */
   grammar: string | null;
@@ -19,12 +22,22 @@ export interface ChatRequest {
 /** llama-server's defaults, so that an answer does not depend on which of the two is asked. */
 const DEFAULTS = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 } as const;
 
-const ROLES = ["system", "user", "assistant"] as const;
+const ROLES = ["system", "user", "assistant", "tool"] as const;
 
 function readMessage(value: unknown): ChatMessage | undefined {
-  const { role, content } = fieldsOf(value);
-  const known = ROLES.find((name) => name === role);
-  return known === undefined || typeof content !== "string" ? undefined : { role: known, content };
+  const fields = fieldsOf(value);
+  const role = ROLES.find((name) => name === fields["role"]);
+  const tool_calls = readToolCalls(fields["tool_calls"]);
+  // An assistant that only calls tools says nothing.
+  const content = fields["content"] ?? (tool_calls.length > 0 ? "" : undefined);
+  if (role === undefined || typeof content !== "string") return undefined;
+  const call_id = textOf(fields["tool_call_id"]);
+  return {
+    role,
+    content,
+    ...(tool_calls.length === 0 ? {} : { tool_calls }),
+    ...(call_id === null ? {} : { tool_call_id: call_id }),
+  };
 }
 
 function tokenLimit(body: Readonly<Record<string, unknown>>): number | null {
@@ -52,6 +65,7 @@ export function readChatRequest(text: string): ChatRequest | string {
   return {
     model: typeof body["model"] === "string" ? body["model"] : null,
     messages: whole,
+    tools: listOf(body["tools"]),
     sampling: {
       temperature: numberOf(body["temperature"]) ?? DEFAULTS.temperature,
       topK: numberOf(body["top_k"]) ?? DEFAULTS.topK,

@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { errorMessage } from "../../core/errors.ts";
+import { templateMessages } from "../messages.ts";
 import type { ChatMessage } from "../runner.ts";
 import {
   chatTemplate,
@@ -25,6 +26,8 @@ export interface EngineOptions {
 
 export interface EngineJob {
   messages: readonly ChatMessage[];
+  /** For the model's template. */
+  tools: readonly unknown[];
   sampling: Sampling;
   /** GBNF that the answer must follow. */
   grammar: string | null;
@@ -190,16 +193,17 @@ export class LlamaEngine implements Engine {
     await this.load();
     const loaded = this.#loaded;
     if (loaded === undefined) throw new Error("the model was unloaded in the meantime");
-    const prompt = this.#prompt(loaded.model, job.messages);
+    const prompt = this.#prompt(loaded.model, job);
     if (prompt.length >= this.#options.slot_context) throw new ContextExceeded(prompt.length);
     return loaded.pool.use(job.signal, (sequence) => this.#answer(loaded, sequence, prompt, job));
   }
 
-  #prompt(model: LlamaModel, messages: readonly ChatMessage[]): Token[] {
+  #prompt(model: LlamaModel, { messages, tools }: EngineJob): Token[] {
     if (this.#library === undefined) throw new Error("no library is loaded");
     const { bos, bosString, eosString, shouldPrependBosToken } = model.tokens;
     const text = new this.#library.jinja.Template(chatTemplate(model)).render({
-      messages,
+      messages: templateMessages(messages),
+      ...(tools.length === 0 ? {} : { tools }),
       add_generation_prompt: true,
       bos_token: bosString ?? "",
       eos_token: eosString ?? "",

@@ -44,14 +44,18 @@ const withSmi = async (script: string) => {
   return { ...found, args: () => readFileSync(join(folder, "args"), "utf8").trim().split("\n") };
 };
 
+/** Shell text that prints one GPU as `nvidia-smi -lms` does. */
+const smiRow = (at: string, used: number | string, mask = "0x0000000000000000", total = "8192") =>
+  `echo "${at}, NVIDIA T4, ${used}, ${total}, ${mask}, [N/A]"`;
+
 describe("nvidia-smi as one long-lived helper", () => {
   it("is started once and sums over the GPUs", async () => {
     const smi = await withSmi(
-      'while echo "2, 0, 1000, 0x0000000000000004"; do echo "2, 1, 24, 0x0000000000000000"; sleep 0.1; done',
+      `while ${smiRow("2, 0", 1000, "0x0000000000000004")}; do ${smiRow("2, 1", 24)}; sleep 0.1; done`,
     );
     await waitFor("both GPUs", () => smi.again().gpu_used_mb === 1073.742);
     expect(smi.args()).toEqual([
-      "--query-gpu=count,index,memory.used,clocks_throttle_reasons.active --format=csv,noheader,nounits -lms 500",
+      "--query-gpu=count,index,name,memory.used,memory.total,clocks_throttle_reasons.active,mig.mode.current --format=csv,noheader,nounits -lms 500",
     ]);
     // The GPUs are well, but this host's processor does not tell: together that is not known.
     expect(smi.again().throttled).toBeNull();
@@ -59,23 +63,28 @@ describe("nvidia-smi as one long-lived helper", () => {
   });
 
   it("says throttled where one GPU is too hot", async () => {
-    const smi = await withSmi('while echo "1, 0, 1, 0x0000000000000040"; do sleep 0.1; done');
+    const smi = await withSmi(
+      `while ${smiRow("1, 0", 1, "0x0000000000000040")}; do sleep 0.1; done`,
+    );
     expect(smi.sample.throttled).toBe(true);
   });
 
   it("does not sum over a GPU that shares the host's memory", async () => {
-    const smi = await withSmi('while echo "1, 0, [N/A], [N/A]"; do sleep 0.1; done');
+    const smi = await withSmi(
+      `while ${smiRow("1, 0", "[N/A]", "[N/A]", "[N/A]")}; do sleep 0.1; done`,
+    );
     expect(smi.sample.gpu_used_mb).toBeNull();
     expect(smi.sample.unavailable["gpu_used_mb"]).toContain("shared with the host");
   });
 
   it("asks for less where the driver does not know a column", async () => {
     const smi = await withSmi(
-      `case "$1" in *throttle*) echo 'Field "clocks_throttle_reasons.active" is not a valid field to query.'; exit 2;; esac
-       while echo "1, 0, 100"; do sleep 0.1; done`,
+      `case "$1" in *mig*) echo 'Field "mig.mode.current" is not a valid field to query.'; exit 2;; esac
+       case "$1" in *throttle*) echo 'Field "clocks_throttle_reasons.active" is not a valid field to query.'; exit 2;; esac
+       while echo "1, 0, Tesla K80, 100, 8192"; do sleep 0.1; done`,
     );
     await waitFor("memory", () => smi.again().gpu_used_mb === 104.858);
-    expect(smi.args()).toHaveLength(2);
+    expect(smi.args()).toHaveLength(3);
     expect(smi.again().throttled).toBeNull();
   });
 
@@ -93,20 +102,20 @@ describe("nvidia-smi as one long-lived helper", () => {
   it("trusts no sum while one of several GPUs is lost", async () => {
     const smi = await withSmi(
       `${print("linux/nvidia-smi-error/06-device-handle-second-gpu-lost.txt")}
-       while echo "1, 0, 100, 0x0"; do sleep 0.1; done`,
+       while ${smiRow("1, 0", 100)}; do sleep 0.1; done`,
     );
     expect(smi.sample.gpu_used_mb).toBeNull();
     expect(smi.sample.unavailable["gpu_used_mb"]).toContain("a GPU is lost (GPU1: 0000:34:00.0)");
   });
 
   it("makes no sum of one GPU out of two", async () => {
-    const smi = await withSmi('while echo "2, 0, 100, 0x0"; do sleep 0.1; done');
+    const smi = await withSmi(`while ${smiRow("2, 0", 100)}; do sleep 0.1; done`);
     expect(smi.sample.gpu_used_mb).toBeNull();
     expect(smi.sample.unavailable["gpu_used_mb"]).toBe("nvidia-smi tells of 1 of 2 GPUs");
   });
 
   it("says so when it dies", async () => {
-    const smi = await withSmi('echo "1, 0, 100, 0x0"; sleep 0.5; echo gone >&2; exit 7');
+    const smi = await withSmi(`${smiRow("1, 0", 100)}; sleep 0.5; echo gone >&2; exit 7`);
     await waitFor("its end", () => smi.again().unavailable["gpu_used_mb"]?.includes("exit 7"));
     expect(smi.again().unavailable["gpu_used_mb"]).toBe("nvidia-smi ended (exit 7): gone");
   });
@@ -150,6 +159,7 @@ describe("macOS", () => {
     const { sample } = await firstSample("darwin", folder, 42);
     expect(sample).toMatchObject({
       sys_used_mb: 25530.319,
+      sys_wired_mb: 21376.664,
       swap_used_mb: 581.561,
       swapped_out_mb: 51967.23,
       server_rss_mb: 513.024,

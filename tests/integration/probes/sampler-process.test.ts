@@ -210,7 +210,7 @@ describe("_sampler", () => {
     standIn(
       join(folder, "bin"),
       "nvidia-smi",
-      `echo $$ > "${folder}/pid"; while echo "1, 0, 214, 0x0"; do sleep 0.2; done`,
+      `echo $$ > "${folder}/pid"; while echo "1, 0, NVIDIA T4, 214, 16384, 0x0, [N/A]"; do sleep 0.2; done`,
     );
     const path = join(folder, "resources.jsonl");
     const env = { PATH: `${join(folder, "bin")}:${process.env["PATH"] ?? ""}` };

@@ -32,6 +32,7 @@ export function answer(changes: Partial<GenerateResult> = {}): GenerateResult {
     fault: null,
     text: "forty-two",
     reasoning_text: "",
+    tool_calls: [],
     finish_reason: "stop",
     answered_model: "m",
     timing: {

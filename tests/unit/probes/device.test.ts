@@ -118,6 +118,8 @@ async function accelerators(files: Record<string, string>, tools: Tools = fakeTo
   return (await read(hostWith(files), tools)).accelerators;
 }
 
+const LIST = "nvidia-smi -L";
+
 describe("accelerators on Linux", () => {
   it("are none only where the bus proves it", async () => {
     expect((await accelerators({})).value).toEqual([]);
@@ -158,11 +160,21 @@ describe("accelerators on Linux", () => {
   it("say which card is cut into instances, and which shares the host's memory", async () => {
     const rows =
       "0, NVIDIA H200, 590.48.01, 143771, Enabled\n1, NVIDIA GB10, 590.1, [N/A], [N/A]\n";
-    const { value } = await accelerators(NVIDIA, fakeTools({ [SMI]: rows }));
+    const list =
+      "GPU 0: NVIDIA H200 (UUID: GPU-0)\n  MIG 1c.3g.71gb  Device  0: (UUID: MIG-0)\n" +
+      "  MIG 1g.18gb     Device  3: (UUID: MIG-3)\nGPU 1: NVIDIA GB10 (UUID: GPU-1)\n";
+    const { value } = await accelerators(NVIDIA, fakeTools({ [SMI]: rows, [LIST]: list }));
     expect(value).toEqual([
-      { name: "NVIDIA H200 (MIG)", driver: "590.48.01", memory_mb: 154_619, cores: null },
+      {
+        name: "NVIDIA H200 (MIG 1c.3g.71gb 1g.18gb)",
+        driver: "590.48.01",
+        memory_mb: 154_619,
+        cores: null,
+      },
       { name: "NVIDIA GB10", driver: "590.1", memory_mb: null, cores: null },
     ]);
+    const mute = fakeTools({ [SMI]: rows, [LIST]: hung("nvidia-smi") });
+    expect((await accelerators(NVIDIA, mute)).reason).toContain("no answer");
   });
 
   it("ask drivers that know no MIG for less", async () => {

@@ -7,22 +7,7 @@ import { plant, recorded, unbundle } from "../../helpers/probe-samples.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 
 describe("os-release", () => {
-  it.each([
-    ["01-ubuntu-24.04", "ubuntu", "24.04"],
-    ["03-debian-13", "debian", "13"],
-    ["04-debian-sid", "debian", null],
-    ["06-arch", "arch", null],
-    ["07-nixos-25.05", "nixos", "25.05"],
-    ["09-raspbian-12", "raspbian", "12"],
-    ["10-opensuse-tumbleweed", "opensuse-tumbleweed", "20240823"],
-    ["12-bazzite-40", "bazzite", "40"],
-  ])("reads %s", (name, id, version_id) => {
-    const text = recorded(`linux/os-release/${name}.txt`);
-    expect(parseOsRelease(text)).toMatchObject({ id, version_id });
-  });
-
   it("skips comments and takes all quotes", () => {
-    expect(parseOsRelease(recorded("linux/os-release/13-redhat-with-comment.txt")).id).toBe("rhel");
     const quoted = parseOsRelease("# ID=no\nID='one'\nPRETTY_NAME=\"My OS 1\"\nVERSION_ID=\n");
     expect(quoted).toEqual({
       id: "one",
@@ -34,18 +19,6 @@ describe("os-release", () => {
 });
 
 describe("cpuinfo", () => {
-  it.each([
-    ["01-rpi1-bcm2835-rev0010", 1, "ARMv6-compatible processor rev 7 (v6l)", "BCM2835"],
-    ["04-arm64-4cpu-no-model", 4, null, null],
-    ["06-thunderx-arm64-no-final-newline", 2, null, null],
-    ["07-i5-8279u-vmware", 2, "Intel(R) Core(TM) i5-8279U CPU @ 2.40GHz", null],
-    ["09-epyc-7451", 2, "AMD EPYC 7451 24-Core Processor", null],
-    ["10-riscv-visionfive2", 4, null, null],
-  ])("reads %s", (name, processors, model_name, hardware) => {
-    const info = parseCpuInfo(recorded(`linux/proc-cpuinfo/${name}.txt`));
-    expect(info).toMatchObject({ processors, model_name, hardware });
-  });
-
   it("knows a virtual machine and a board", () => {
     expect(parseCpuInfo(recorded("linux/proc-cpuinfo/07-i5-8279u-vmware.txt")).hypervisor).toBe(
       true,

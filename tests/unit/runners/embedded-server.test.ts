@@ -134,7 +134,7 @@ test("answers whole where no stream is asked for", async () => {
 test.each([
   ["{oops", 400, "invalid_request_error"],
   [{ messages: [] }, 400, "invalid_request_error"],
-  [{ messages: [{ role: "tool", content: "x" }] }, 400, "invalid_request_error"],
+  [{ messages: [{ role: "robot", content: "x" }] }, 400, "invalid_request_error"],
   [{ messages: [{ role: "user", content: 5 }] }, 400, "invalid_request_error"],
   [{ model: "other", messages: [{ role: "user", content: "x" }] }, 404, "not_found_error"],
 ])("refuses %j with %i", async (body, status, type) => {

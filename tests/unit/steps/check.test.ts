@@ -13,6 +13,7 @@ const ANSWER: GenerateResult = {
   fault: null,
   text: "Wednesday",
   reasoning_text: "",
+  tool_calls: [],
   finish_reason: "stop",
   answered_model: null,
   timing: {

@@ -1,0 +1,54 @@
+import type { Declare } from "../program.ts";
+import { group } from "./group.ts";
+
+export const declareSlotsAllowed: Declare = (program, act) => {
+  const slots = group(program, "slots", "how many requests this device can serve at once");
+  slots
+    .command("allowed")
+    .description("how many requests scripts may send at once: one number, from evidence")
+    .option(
+      "--runner <name>",
+      "a runner of machine.yaml (default: local_models.runner, the only one)",
+    )
+    .option("--model <id>", "model as the runner calls it (default: local_models.model)")
+    .option("--strict", "exit 3 where a declared number is refused")
+    .option("--json", "print one JSON document")
+    .option("--station <dir>", "station to use")
+    .addHelpText(
+      "after",
+      `
+Prints one number and nothing else on standard output, and why it is that one on standard error.
+Whatever is unknown, unmeasured, stale or in doubt makes it 1. local_models.concurrent_runs of
+touchstoned.yaml says what is asked for: 1 (nothing is looked at), a number, or measured.
+
+A runner that does not answer for a moment moves nothing: what it said at most 10 minutes ago, in
+this boot, still counts.
+
+Examples:
+  touchstoned slots allowed
+  xargs -P "$(touchstoned slots allowed --model llama3.2)" -n 1 ./ask.sh < prompts.txt
+  touchstoned slots allowed --json | jq .reason`,
+    )
+    .action(act(() => import("../commands/slots-allowed.ts")));
+  slots
+    .command("run")
+    .description("run a command in one of the slots that are allowed")
+    .argument("<command...>", "the command and its arguments, after --")
+    .option("--wait <seconds>", "wait so long for a slot (default: do not wait)")
+    .option("--runner <name>", "a runner of machine.yaml")
+    .option("--model <id>", "model that the command sends its requests to")
+    .option("--station <dir>", "station to use")
+    .addHelpText(
+      "after",
+      `
+The command's own exit status is passed on (128 + n where signal n ended it; 127 not found, 126 not
+executable). Exit code 75: no slot is free, or something is being measured. The slot is given back
+when the command ends or this process dies, by whatever; on Linux the command then gets a SIGTERM.
+Whoever waits to measure is let in before new commands are.
+
+Examples:
+  touchstoned slots run -- ./ask.sh "a question"
+  touchstoned slots run --wait 600 --model llama3.2 -- ollama run llama3.2 "a question"`,
+    )
+    .action(act(() => import("../commands/slots-run.ts")));
+};

@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { StartedRunner } from "../../../src/runners/index.ts";
+import { askRunner } from "../../../src/runners/light.ts";
+import { command } from "../../helpers/command.ts";
+import { madeModel, realKind, startRealServer } from "../../helpers/llama-server.ts";
+import {
+  digestOf,
+  measure,
+  slotsStation,
+  type ServerIdentity,
+} from "../../helpers/measured-station.ts";
+import { tempDir } from "../../helpers/temp-dir.ts";
+
+/** A real server of two or more slots, as production would be. */
+async function production(slots: number): Promise<StartedRunner> {
+  const started = await startRealServer(tempDir(), { slots, context_length: 512 });
+  onTestFinished(() => started.stop());
+  return started;
+}
+
+async function identityOf(url: string): Promise<ServerIdentity> {
+  const kind = realKind();
+  const answer = await askRunner({ kind, url, model: null, declared_slots: null, limit_ms: 5000 });
+  if (!answer.ok) throw new Error(answer.reason);
+  const { version, model, context_per_slot } = answer.runner;
+  const digest = digestOf(readFileSync(madeModel()));
+  return {
+    kind,
+    version,
+    model: { id: model.id, digest },
+    context_per_slot: context_per_slot ?? 0,
+  };
+}
+
+describe("slots allowed beside a real server", () => {
+  it("is what was measured where the server has more, and what the server has where it has less", async () => {
+    const wide = await production(4);
+    const identity = await identityOf(wide.url);
+    const station = slotsStation({ kind: realKind(), url: wide.url });
+    await measure(station.state_dir, identity);
+    const setting = { cwd: station.root, env: station.env };
+    const two = await command(["slots", "allowed"], setting);
+    expect(two).toMatchObject({ exit_code: 0, stdout: "2\n" });
+    expect(two.stderr).toContain("the runner has 4 slots (it says so)");
+    expect(two.stderr).toContain("not committed yet");
+    // From the snapshot, the same.
+    const again = await command(["slots", "allowed", "--json"], setting);
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      allowed: 2,
+      runner: "local",
+      live: { slots: 4, slots_source: "runner", context_per_slot: 512, held_s: null },
+      evidence: { recommended: 2, faults: [] },
+    });
+    const narrow = await production(1);
+    const other = slotsStation({ kind: realKind(), url: narrow.url });
+    await measure(other.state_dir, identity);
+    const one = await command(["slots", "allowed"], { cwd: other.root, env: other.env });
+    expect(one).toMatchObject({ exit_code: 0, stdout: "1\n" });
+    expect(one.stderr).toContain("the runner has 1 slot (it says so)");
+    expect(one.stderr).toContain("give the runner 2 slots");
+  });
+});
