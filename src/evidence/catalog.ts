@@ -15,7 +15,7 @@ import { outboxEntries } from "./outbox.ts";
 import { documentsBelow, pinnedKeys } from "./work-tree.ts";
 
 /** Where a document was found. `outbox`: it waits to be committed. */
-export type Place = "work tree" | "state" | "outbox";
+type Place = "work tree" | "state" | "outbox";
 
 /** A document that can be believed. */
 export interface Listed {

@@ -67,7 +67,7 @@ const PAUSE_MS = { first: 15, most: 250 };
 const OLD_LOCK_MS = 5000;
 
 /** Name of the branch that is the evidence's own. */
-export function evidenceRef(device: string): string {
+function evidenceRef(device: string): string {
   return `refs/heads/touchstoned/evidence/${device}`;
 }
 

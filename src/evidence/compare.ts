@@ -1,7 +1,7 @@
 import { amount } from "./figures.ts";
 import type { Evidence } from "./schema.ts";
 
-export interface Change {
+interface Change {
   /** Dotted name, as in the document. */
   name: string;
   before: unknown;

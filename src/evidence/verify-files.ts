@@ -47,7 +47,7 @@ function jsonFiles(directory: string): string[] {
 }
 
 /** The documents that `path` stands for. Throws (64) where there is nothing by that name. */
-export function documentsAt(path: string): string[] {
+function documentsAt(path: string): string[] {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) throw inputError(`${path}: there is no such file or directory`);
   if (!isDirectory(path)) return [path.replace(/\.(?:md|svg)$/, ".json")];
@@ -84,7 +84,7 @@ function pageNotes(path: string, evidence: Evidence): string[] {
 }
 
 /** Checks one file; reads nothing but it, its page and its chart. */
-export function verifyFile(path: string, keys: readonly DevicePublicKey[]): FileVerification {
+function verifyFile(path: string, keys: readonly DevicePublicKey[]): FileVerification {
   const text = readTextIfThere(path);
   const nothing = { recommended: null, model: null, device: null, notes: [] };
   if (text === undefined) {

@@ -7,7 +7,7 @@ import { makeEvidence, type EvidenceParts } from "./document.ts";
 import { privateThings } from "./privacy.ts";
 import type { Evidence } from "./schema.ts";
 
-export interface WriteOptions {
+interface WriteOptions {
   /** The station, links resolved. */
   root: string;
   state_dir: string;
@@ -19,7 +19,7 @@ export interface WriteOptions {
   prompts: readonly string[];
 }
 
-export interface Written {
+interface Written {
   evidence: Evidence;
   /** Path below the station's root, committed or not. */
   path: string;

@@ -79,7 +79,8 @@ describe("EvidenceBook", () => {
     const paths = [book.write(at(0)).path, book.write(at(0)).path, book.write(at(0)).path];
     expect(paths[1]).toBe(`${paths[0]}-2`);
     expect(paths[2]).toBe(`${paths[0]}-3`);
-    expect(outboxState(state_dir).waiting).toBe(3);
+    const waiting = outboxEntries(state_dir).entries.map(({ path }) => path);
+    expect(waiting).toEqual(paths);
   });
 
   it("closes the request that it answers, and no other", () => {

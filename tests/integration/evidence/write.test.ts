@@ -1,0 +1,71 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import {
+  openRequest,
+  outboxState,
+  requestCalibration,
+  writeEvidence,
+  type EvidenceParts,
+} from "../../../src/evidence/index.ts";
+import { checkEvidence, requestKey } from "../../../src/evidence/light.ts";
+import { deviceKey } from "../../../src/evidence/index.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
+import { GitRepo } from "../../helpers/git-repo.ts";
+import { SAMPLE_CREATED_MS, sampleParts } from "../../helpers/sample-evidence.ts";
+
+const REQUEST = requestKey("llama-server", "gpt-oss:20b");
+
+function setting() {
+  const repo = new GitRepo().start();
+  const state_dir = join(repo.home, "state", "station");
+  requestCalibration(state_dir, { key: REQUEST, reason: "never measured" }, SAMPLE_CREATED_MS);
+  const write = (parts: EvidenceParts, prompts: string[] = []) =>
+    writeEvidence(parts, {
+      root: repo.root,
+      state_dir,
+      mode: "branch",
+      env: { ...repo.env, USER: "anna" },
+      clock: new FakeClock({ wall_ms: SAMPLE_CREATED_MS, jumpSleeps: true }),
+      prompts,
+    });
+  return { repo, state_dir, write };
+}
+
+it("a sweep becomes signed evidence that is committed at once, and closes its request", async () => {
+  const { repo, state_dir, write } = setting();
+  const { path, evidence, commit } = await write(sampleParts());
+  expect(commit).toMatchObject({ waiting: 0, reason: null, committed: [{ path }] });
+  const text = repo.git("show", `main:${path}`);
+  expect(checkEvidence(text, [deviceKey(state_dir)])).toMatchObject({ ok: true });
+  expect(evidence.created).toBe("2026-01-10T10:05:00.000Z");
+  expect(repo.git("log", "-1", "--format=%aI %an <%ae>")).toBe(
+    "2026-01-10T10:05:00+00:00 touchstoned <evidence@touchstoned.invalid>\n",
+  );
+  expect(openRequest(state_dir, REQUEST)).toBeUndefined();
+});
+
+it("a sweep that is not complete writes nothing and closes nothing", async () => {
+  const { repo, state_dir, write } = setting();
+  const parts = sampleParts();
+  const half = { ...parts, sweep: { ...parts.sweep, complete: false } };
+  await expect(write(half)).rejects.toMatchObject({ code: "not_evidence", exitCode: 1 });
+  expect(outboxState(state_dir).waiting).toBe(0);
+  expect(readdirSync(state_dir)).not.toContain("evidence");
+  expect(openRequest(state_dir, REQUEST)?.reason).toBe("never measured");
+  expect(repo.git("rev-list", "--count", "main").trim()).toBe("1");
+});
+
+it("a sweep that would tell a person's name or a prompt writes nothing", async () => {
+  const { state_dir, write } = setting();
+  const prompt = "water the tomatoes by the old wall before the sun is up";
+  const leaks = ["error for user anna", `it was asked to ${prompt}`, "no file /srv/models/x.gguf"];
+  for (const stop of leaks) {
+    const parts = sampleParts();
+    const leaking = { ...parts, sweep: { ...parts.sweep, stop } };
+    await expect(write(leaking, [prompt]), stop).rejects.toMatchObject({
+      code: "evidence_private",
+    });
+  }
+  expect(outboxState(state_dir).waiting).toBe(0);
+});
