@@ -6,5 +6,5 @@ export { openSetting, takeDaemonLock, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
-export { slotsStatus, slotsStatusText } from "./slots/status.ts";
+export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
