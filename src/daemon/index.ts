@@ -9,5 +9,5 @@ export { calibrateStation } from "./calibration/calibrate-station.ts";
 export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";
 export { modelMemoryMb } from "./model-memory.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
-export { slotsStatus, slotsStatusText } from "./slots/status.ts";
+export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
