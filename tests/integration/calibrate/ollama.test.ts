@@ -5,13 +5,7 @@ import { verifyEvidence, deviceKey } from "../../../src/evidence/index.ts";
 import { judge } from "../../../src/verdict/index.ts";
 import { fakeOllama } from "../../helpers/fake-ollama.ts";
 import { fakeServer } from "../../helpers/fake-http.ts";
-import type { TestStation } from "../../helpers/station.ts";
-import { calibrate, ollamaStation } from "./setting.ts";
-
-function stateDir({ home }: TestStation): string {
-  const root = join(home, "state", "touchstoned");
-  return join(root, readdirSync(root)[0] ?? "");
-}
+import { calibrate, ollamaStation, stateDir } from "./setting.ts";
 
 test("a model that does not load at 2 slots is evidence for 1, with the reason", async () => {
   const station = ollamaStation({ fake: { dies_at: 2 } });

@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
@@ -14,11 +14,11 @@ import { isolatedEnv } from "../../helpers/command.ts";
 import { testStation, type TestStation } from "../../helpers/station.ts";
 import { QUIET } from "../../unit/calibrate/answers.ts";
 
-const SERVE = fileURLToPath(new URL("../../helpers/fake-ollama-serve.mjs", import.meta.url));
+const SERVE = fileURLToPath(new URL("../../helpers/fake-ollama-serve.ts", import.meta.url));
 
 /** A small corpus of independent questions. */
 export function corpusFile(dir: string, segments = 64, words = 12): string {
-  const path = join(dir, "corpus.json");
+  const path = join(dir, `corpus-${segments}-${words}.json`);
   const text = (at: number): string =>
     Array.from({ length: words }, (_, word) => `word${(at * 31 + word * 7) % 97}`).join(" ");
   const requests = Array.from({ length: segments }, (_, at) => ({
@@ -105,4 +105,10 @@ export async function calibrate(
     event.kind === "note" ? event.text : event.progress.message,
   );
   return { outcome, lines };
+}
+
+/** Where the state of the one station of that home is. */
+export function stateDir({ home }: TestStation): string {
+  const root = join(home, "state", "touchstoned");
+  return join(root, readdirSync(root)[0] ?? "");
 }
