@@ -3,7 +3,7 @@ import type { CorpusSummary } from "../../src/verdict/index.ts";
 import type { Work } from "./device.ts";
 import { Draw } from "./random.ts";
 
-const SEGMENTS = 128;
+const SEGMENTS = 160;
 const LENGTH = 3;
 /** Depth: label, share of the pool, mean seconds of a turn at one slot. */
 const STRATA = [

@@ -79,6 +79,13 @@ export function rowsOf(trials: readonly Trial[]): Row[] {
     ),
     row(trials, "  answer above, noise <= 8 %", null, quiet, wrong),
     row(trials, "  answer above, noise > 8 %", null, (t) => !quiet(t), wrong),
+    row(
+      trials,
+      "  missed, noise <= 8 %, answers never change",
+      null,
+      (t) => t.gains && quiet(t) && t.truth.fault !== "flips",
+      missed,
+    ),
     row(trials, "  missed, noise > 8 %", null, (t) => t.gains && !quiet(t), missed),
     row(
       trials,

@@ -79,13 +79,13 @@ const CURVES = [
 ] as const;
 
 const FAULTS = [
-  ["none", 45],
+  ["none", 49],
   ["memory", 8],
   ["memory_busy", 8],
   ["load", 8],
   ["cut_silent", 4],
   ["cut_told", 5],
-  ["flips", 12],
+  ["flips", 8],
   ["cache", 5],
   ["dies", 5],
 ] as const;

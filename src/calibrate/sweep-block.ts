@@ -2,11 +2,14 @@ import { isoTime } from "../core/clock.ts";
 import { blockFault } from "../verdict/index.ts";
 import type { Block, Period } from "../verdict/index.ts";
 import type { DeviceStart, Segment } from "./device.ts";
-import { cardsFrom, sliceOf } from "./sweep-deck.ts";
+import { cardsFrom, shuffled, sliceOf } from "./sweep-deck.ts";
 import { addReadings, addReferences, compareAnswers, periodOf, stamp } from "./sweep-period.ts";
 import type { Served } from "./sweep-period.ts";
 import type { Session } from "./sweep-session.ts";
 import type { LevelState, SweepState } from "./sweep-state.ts";
+
+/** Segments of a block of a level that is still undecided, over those of its first blocks. */
+const CLOSE_FACTOR = 3;
 
 /** Cards that may be used: without segments that fail at one slot already. */
 export function usable(state: SweepState, deck: readonly Segment[]): Segment[] {
@@ -39,8 +42,12 @@ interface FourServed {
 }
 
 const sets = (state: SweepState, level: LevelState, deck: readonly Segment[]): Segment[][] => {
-  const { segments, turns } = state.pace;
-  const from = level.blocks.length * 2 * segments;
+  const { turns } = state.pace;
+  // What is still undecided after the fewest blocks is close: from there on each block holds more.
+  const close = level.slots > 1 && level.blocks.length >= state.method.blocks_min;
+  const segments = state.pace.segments * (close ? CLOSE_FACTOR : 1);
+  const sent = level.blocks.reduce((sum, block) => sum + block.turns[0] + block.turns[2], 0);
+  const from = Math.floor(sent / turns);
   const cards = cardsFrom(usable(state, deck), from, 2 * segments);
   const sliced = cards.map((card) => sliceOf(card, turns, state.method.seed));
   const half = Math.ceil(sliced.length / 2);
@@ -54,7 +61,9 @@ async function serveFour(
   tools: BlockTools,
 ): Promise<FourServed | null> {
   const order = tools.random() < 0.5 ? "ABBA" : "BAAB";
-  const [first = [], second = []] = sets(state, level, tools.deck);
+  const [first = [], second = []] = sets(state, level, tools.deck).map((set) =>
+    shuffled(set, tools.random),
+  );
   const served: Served[] = [];
   for (const [index, arm] of Array.from(order).entries()) {
     const set = index < 2 ? first : second;

@@ -52,6 +52,17 @@ export function sliceOf(segment: Segment, turns: number, seed: number): Segment 
   return { ...segment, turns: segment.turns.slice(begin, begin + turns) };
 }
 
+/**
+ * The same cards in chance order. Which turn comes last in a period must not follow the deck's own
+ * rhythm: behind it stand fillers, and a server that answers in turn lets it wait for those.
+ */
+export function shuffled<T>(cards: readonly T[], random: () => number): T[] {
+  return cards
+    .map((card) => ({ card, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ card }) => card);
+}
+
 /** `count` different segments of the deck from place `from` on, going round; fewer where it has fewer. */
 export function cardsFrom(deck: readonly Segment[], from: number, count: number): Segment[] {
   const taken = new Map<string, Segment>();

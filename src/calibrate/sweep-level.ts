@@ -24,7 +24,7 @@ const SETS_IN_CORPUS = 4;
 /** Periods grow by this at most. */
 const LONGEST = 6;
 /** One-sided error of each look that gives a level up because no gain worth seeking can be there. */
-const GIVE_UP_ALPHA = 0.05;
+const GIVE_UP_ALPHA = 0.02;
 /** Start arms on each side: at least, and at most. */
 const ARMS = { least: 2, most: 4 } as const;
 const ARM_SEGMENTS = { least: 4, most: 32 } as const;

@@ -2,6 +2,7 @@ import { ladderBreaches, noiseOf } from "../verdict/index.ts";
 import { MOST_REPEATS, levelStep, noiseStep, paceFor, worthwhileFactor } from "./sweep-level.ts";
 import type { Rules } from "./sweep-level.ts";
 import { accepted, bracket, ceilingOf, nextCandidate, standings } from "./sweep-search.ts";
+import type { Standing } from "./sweep-search.ts";
 import { emptyLevel, sweepOf } from "./sweep-state.ts";
 import type { LevelState, Pace, SweepState } from "./sweep-state.ts";
 
@@ -89,9 +90,8 @@ function openLevelStep(level: LevelState, state: SweepState, wishes: Wishes): St
 }
 
 /** The highest accepted number whose answers are, or can still be, proven. */
-function certifyStep(state: SweepState, wishes: Wishes): Step | null {
-  const tried = standings(state, wishes);
-  const chain = accepted(tried, ceilingOf(state, tried, wishes));
+function certifyStep(tried: readonly Standing[], ceiling: number, wishes: Wishes): Step | null {
+  const chain = accepted(tried, ceiling);
   for (const { level, fidelity } of chain.toReversed()) {
     if (fidelity.state === "proven") return null;
     const { needed } = fidelity;
@@ -106,13 +106,6 @@ function certifyStep(state: SweepState, wishes: Wishes): Step | null {
   return null;
 }
 
-function whyOver(state: SweepState, wishes: Wishes): string {
-  const ceiling = ceilingOf(state, standings(state, wishes), wishes);
-  return ceiling === Infinity
-    ? "no more slots can be expected to gain"
-    : `${ceiling} slots break a bound`;
-}
-
 /**
  * What comes next, from what was measured alone: a sweep that was interrupted goes on as if it had
  * not been.
@@ -120,22 +113,30 @@ function whyOver(state: SweepState, wishes: Wishes): string {
 export function nextStep(state: SweepState, wishes: Wishes): Step {
   const ladder = ladderStep(state, wishes);
   if (ladder !== null) return ladder;
-  const tried = standings(state, wishes);
   const open = state.levels.find((level) => level.ended === null);
+  // A level that is open is looked at by itself; the others only matter when it is closed.
+  if (open !== undefined && state.baseline.ended !== null) {
+    return openLevelStep(open, state, wishes);
+  }
+  const tried = standings(state, wishes);
+  const ceiling = ceilingOf(state, tried, wishes);
   // Two slots are out: one it is, whatever throughput would say.
-  const settled = ceilingOf(state, tried, wishes) <= 2 || state.method.max_slots <= 1;
+  const settled = ceiling <= 2 || state.method.max_slots <= 1;
   if (!settled) {
     const noise = baselineStep(state, wishes);
     if (noise !== null) return noise;
   }
-  if (open !== undefined) return openLevelStep(open, state, wishes);
   if (!settled) {
-    const next = nextCandidate(state, wishes);
+    const next = nextCandidate(state, tried, ceiling);
     if (next !== null) return { kind: "open", level: emptyLevel(next.slots, next.against) };
-    const certify = certifyStep(state, wishes);
+    const certify = certifyStep(tried, ceiling, wishes);
     if (certify !== null) return certify;
   }
   const wish = (wishes.extras ?? [])[state.extras.length];
   if (wish !== undefined) return { kind: "extra", wish };
-  return done(true, whyOver(state, wishes));
+  const over =
+    ceiling === Infinity
+      ? "no more slots can be expected to gain"
+      : `${ceiling} slots break a bound`;
+  return done(true, over);
 }

@@ -75,10 +75,9 @@ function worthFilling(best: number, above: Standing | undefined, max_slots: numb
 /** The next number of slots to try, against the best so far; null where the search is over. */
 export function nextCandidate(
   state: SweepState,
-  rules: Rules,
+  tried: readonly Standing[],
+  ceiling: number,
 ): { slots: number; against: number } | null {
-  const tried = standings(state, rules);
-  const ceiling = ceilingOf(state, tried, rules);
   const against = Math.max(1, ...accepted(tried, ceiling).map((one) => one.level.slots));
   const above = tried
     .filter((one) => one.level.slots > against && one.level.slots < ceiling)

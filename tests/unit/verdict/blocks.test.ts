@@ -77,7 +77,10 @@ describe("a gain", () => {
   test("what the slots cost by themselves counts against it", () => {
     const base = level(2, 1);
     const costly = level(2, 1, {
-      start_arm: base.start_arm.map((arm) => (arm.slots === 2 ? { ...arm, busy_s: 58 } : arm)),
+      start_arm: base.start_arm.map(({ slots, workers, turns, output_tokens }) => {
+        const busy_s = slots === 2 ? 58 : 40;
+        return { slots, workers, turns, busy_s, output_tokens };
+      }),
     });
     const gain = of(costly);
     expect(gain.blocks_only?.low).toBeGreaterThan(Math.log(1.4));
