@@ -20,7 +20,7 @@ const BELOW_DAEMON = [
 /**
  * Which rooms a room may enter (ARCHITECTURE.md has the same table in words). A room that is not
  * named here may be entered by nobody. `core` is a toolbox and is entered by file; every other room
- * is entered by its `index.ts` alone, or by its `light.ts` where a command must start fast.
+ * is entered by its `index.ts` alone, or by its `light.ts` or `fast.ts` where a command must start fast.
  */
 const MAY_ENTER: Record<string, readonly string[]> = {
   core: [],
@@ -75,12 +75,12 @@ const roomRules = rooms.map((room): OxlintOverride => {
       patterns.push({
         group: [
           ...inside,
-          ...["index", "light"].flatMap((door) => [
+          ...["index", "light", "fast"].flatMap((door) => [
             `!../${other}/${door}.ts`,
             `!../../${other}/${door}.ts`,
           ]),
         ],
-        message: `enter ${other} by ${other}/index.ts (or light.ts, which loads no schema library)`,
+        message: `enter ${other} by ${other}/index.ts (or light.ts and fast.ts, which load no schema library)`,
       });
     }
   }

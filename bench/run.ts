@@ -10,6 +10,7 @@ import { benchSampler } from "./sampler.ts";
 import { measureEvidence } from "./evidence.ts";
 import { measureIdle } from "./idle.ts";
 import { measureRecovery } from "./recovery.ts";
+import { measureSlotsAllowed } from "./slots.ts";
 import { measureStart } from "./start.ts";
 import { benchStore } from "./store.ts";
 import { measureTakeUp } from "./take-up.ts";
@@ -42,6 +43,7 @@ if (built.status !== 0) process.exit(1);
 const rows: Measure[] = [];
 for (const [what, take] of [
   ["command start", measureStart],
+  ["slots allowed", measureSlotsAllowed],
   ["client", measureClient],
   ["sampler", () => benchSampler()],
   ["probe samples", () => benchRecorder()],

@@ -1,6 +1,6 @@
-import { systemClock } from "../core/clock.ts";
 import { TouchstonedError, type ExitCode } from "../core/errors.ts";
-import { shown } from "./render.ts";
+import { wallClock } from "../core/wall-clock.ts";
+import { shown } from "./shown.ts";
 
 interface FastCommand {
   words: readonly string[];
@@ -57,7 +57,7 @@ export async function runFast(
     return await run(options, {
       env: process.env,
       cwd: process.cwd(),
-      clock: systemClock,
+      clock: wallClock,
       terminal: {
         out: (text) => write(1, options["json"] === true ? text : shown(text)),
         err: (text) => write(2, shown(text)),

@@ -8,7 +8,7 @@ import {
   type AllowedAnswer,
   type AllowedQuestion,
   type AnswerWorld,
-} from "../evidence/light.ts";
+} from "../evidence/fast.ts";
 import { askRunner, type LiveRunner, type RunnerQuestion } from "../runners/light.ts";
 import { locateState, machineConfigPath } from "../station/light.ts";
 
@@ -17,6 +17,7 @@ export interface Surroundings {
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
   clock: { now_ms(): number };
+  terminal: { err(text: string): void };
 }
 
 /** For everything that a runner is asked: scripts wait for the answer. */
@@ -56,7 +57,14 @@ export function answerWorld(
     ask,
     async rebuild(file) {
       const { rebuildSnapshot } = await import("../daemon/light.ts");
-      return rebuildSnapshot({ ...base, explicit: root, env, cwd, file });
+      return rebuildSnapshot({
+        ...base,
+        explicit: root,
+        env,
+        cwd,
+        file,
+        note: (text) => around.terminal.err(`note: ${text}`),
+      });
     },
   };
 }

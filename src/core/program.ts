@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -18,6 +17,7 @@ export function packageFile(path: string): string {
 }
 
 export function packageVersion(): string {
+  const { readFileSync } = process.getBuiltinModule("node:fs");
   const manifest: unknown = JSON.parse(readFileSync(packageFile("package.json"), "utf8"));
   if (typeof manifest === "object" && manifest !== null && "version" in manifest) {
     return String(manifest.version);

@@ -1,4 +1,4 @@
-import type { AllowedSnapshot } from "../evidence/light.ts";
+import type { AllowedSnapshot } from "../evidence/fast.ts";
 import type { RebuildOptions } from "./slots/rebuild.ts";
 
 /** The part of this room that loads no schema library: `status` is asked many times a minute. */

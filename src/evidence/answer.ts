@@ -6,7 +6,6 @@ import {
   type LiveOutcome,
 } from "./allowed.ts";
 import { errorMessage } from "../core/errors.ts";
-import { requestCalibration, requestKey, requestPath } from "./requests.ts";
 import { clockBehind, heldLive, readSeen, seenPath, writeSeen, type Seen } from "./seen.ts";
 import {
   readSnapshot,
@@ -196,13 +195,15 @@ async function measured(
 }
 
 /** Puts the wish for a measurement down where one would help. */
-function withRequest(
+async function withRequest(
   answer: AllowedAnswer,
-  { kind }: SnapshotRunner,
+  { kind, measured_as }: SnapshotRunner,
   world: AnswerWorld,
-): AllowedAnswer {
-  const { wants_measurement, runner, model, reason } = answer;
+): Promise<AllowedAnswer> {
+  const { wants_measurement, runner, reason } = answer;
+  const model = measured_as ?? answer.model;
   if (!wants_measurement || runner === null || model === null) return answer;
+  const { requestCalibration, requestKey, requestPath } = await import("./requests.ts");
   const key = requestKey(kind, model);
   const path = requestPath(world.state_dir, key);
   try {

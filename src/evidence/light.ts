@@ -14,30 +14,6 @@ export {
   requestKey,
   requestPath,
 } from "./requests.ts";
-export {
-  decide,
-  type AllowedInput,
-  type Decision,
-  type EvidenceEntry,
-  type FlatIdentity,
-  type LiveFacts,
-} from "./allowed.ts";
-export {
-  answerAllowed,
-  answerOne,
-  type AllowedAnswer,
-  type AllowedQuestion,
-  type AnswerWorld,
-} from "./answer.ts";
-export {
-  settled,
-  snapshotPath,
-  sourceMark,
-  writeSnapshot,
-  type AllowedSnapshot,
-  type SnapshotRunner,
-  type Source,
-} from "./snapshot.ts";
 
 export const EVIDENCE_SCHEMA = "touchstoned/slot-evidence/1";
 /** A document of this size or more is refused, when it is written and when it is read. */

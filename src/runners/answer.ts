@@ -1,5 +1,8 @@
 import { fault, streamFault } from "./fault.ts";
+import type { Fields } from "./fields.ts";
 import type { Fault, GenerateProgress, GenerateUsage, ServerTiming, ToolCall } from "./runner.ts";
+
+export { amountOf, fieldsOf, listOf, numberOf, textOf, type Fields } from "./fields.ts";
 
 /** Longest answer that is kept, thoughts included: a server that never ends must not fill the memory. */
 const ANSWER_CHARACTERS = 32 << 20;
@@ -116,32 +119,7 @@ export interface Dialect {
   read(message: string, at_s: number, answer: Answer): void;
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
-
 /** `value` as an object to look into; an empty one where it is none. */
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
-}
-
-export function numberOf(value: unknown): number | null {
-  return typeof value === "number" && Number.isFinite(value) ? value : null;
-}
-
-/** A count or a duration, which no server can have below zero. */
-export function amountOf(value: unknown): number | null {
-  const number = numberOf(value);
-  return number === null || number < 0 ? null : number;
-}
-
-/** A text that says something, else null. */
-export function textOf(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
 /** One message as an object; undefined, and the trouble noted, where it is something else. */
 export function parseMessage(message: string, answer: Answer): Fields | undefined {
   try {

@@ -26,3 +26,10 @@ export {
   type OllamaLoaded,
   type OllamaModelFacts,
 } from "./ollama-models.ts";
+export {
+  restoreSteps,
+  slotControl,
+  type Before,
+  type ControlOptions,
+  type ControlStep,
+} from "./parallelism.ts";

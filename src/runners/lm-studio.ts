@@ -1,4 +1,4 @@
-import { fieldsOf, listOf, numberOf, textOf, type Fields } from "./answer.ts";
+import { fieldsOf, listOf, numberOf, textOf, type Fields } from "./fields.ts";
 
 /** A model that LM Studio holds in memory. */
 export interface LmStudioInstance {

@@ -1,4 +1,4 @@
-import { fieldsOf, listOf, numberOf, textOf } from "./answer.ts";
+import { fieldsOf, listOf, numberOf, textOf } from "./fields.ts";
 
 /** A model that Ollama holds in memory. */
 export interface OllamaLoaded {

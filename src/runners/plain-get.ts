@@ -1,7 +1,9 @@
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 
 // One GET over a plain socket. An HTTP library costs more than Node's own start, and these questions
 // are asked by scripts in loops.
+
+const { connect } = process.getBuiltinModule("node:net");
 
 /** A list of models with their templates stays far below this. */
 const MOST_BYTES = 8 << 20;

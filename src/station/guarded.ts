@@ -1,4 +1,10 @@
-import {
+import type { Stats } from "node:fs";
+import { dirname } from "node:path";
+import { configError, systemErrorCode, type TouchstonedError } from "../core/errors.ts";
+import { isInside } from "./paths.ts";
+
+// Imported, node:fs costs a fifth of Node's own start: it brings streams and more along.
+const {
   closeSync,
   constants,
   fstatSync,
@@ -8,11 +14,7 @@ import {
   readSync,
   realpathSync,
   statSync,
-  type Stats,
-} from "node:fs";
-import { dirname } from "node:path";
-import { configError, systemErrorCode, type TouchstonedError } from "../core/errors.ts";
-import { isInside } from "./paths.ts";
+} = process.getBuiltinModule("node:fs");
 
 /** Who asks: a file may be owned by this user or root, and by nobody else. */
 export interface Asker {

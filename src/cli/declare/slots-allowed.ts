@@ -1,4 +1,5 @@
-import type { Declare } from "../program.ts";
+import type { Command } from "commander";
+import type { Act, Declare } from "../program.ts";
 import { group } from "./group.ts";
 
 export const declareSlotsAllowed: Declare = (program, act) => {
@@ -51,4 +52,60 @@ Examples:
   touchstoned slots run --wait 600 --model llama3.2 -- ollama run llama3.2 "a question"`,
     )
     .action(act(() => import("../commands/slots-run.ts")));
+  declareCare(slots, act);
 };
+
+/** What is said about the slots, asked for, and set. */
+function declareCare(slots: Command, act: Act): void {
+  slots
+    .command("status")
+    .description(
+      "why the number is what it is: evidence, slots in use, requests, what waits for git",
+    )
+    .option("--runner <name>", "a runner of machine.yaml")
+    .option("--model <id>", "model as the runner calls it")
+    .option("--json", "print one JSON document")
+    .option("--station <dir>", "station to use")
+    .addHelpText("after", "\nExample:\n  touchstoned slots status --json | jq .leases")
+    .action(act(() => import("../commands/slots-status.ts")));
+  slots
+    .command("request")
+    .description("ask for a measurement of a model with a runner")
+    .option("--runner <name>", "a runner of machine.yaml")
+    .option("--model <id>", "model as the runner calls it")
+    .option("--reason <text>", "why, for whoever reads it")
+    .option("--json", "print one JSON document")
+    .option("--station <dir>", "station to use")
+    .addHelpText(
+      "after",
+      `
+\`slots allowed\` asks by itself where a measurement would help. The first reason stays.
+
+Example:
+  touchstoned slots request --model llama3.2 --reason "new driver"`,
+    )
+    .action(act(() => import("../commands/slots-request.ts")));
+  slots
+    .command("apply")
+    .description("give the Ollama of this machine so many slots, and start it again")
+    .argument("[slots]", "how many; refused where they were not measured")
+    .option("--undo", "put everything back as it was before the first apply")
+    .option("--dry-run", "only show what would be done")
+    .option("--force", "also where they were not measured")
+    .option("--runner <name>", "a runner of machine.yaml")
+    .option("--model <id>", "model whose evidence counts")
+    .option("--station <dir>", "station to use")
+    .addHelpText(
+      "after",
+      `
+Never done by itself. macOS: the variable OLLAMA_NUM_PARALLEL in launchd, and the app started again.
+Linux: a drop-in of ollama.service, of the system or of the user. Every step is shown before the first
+one is done. Exit codes: 3 not measured, 69 it cannot be set, 75 something is being measured.
+
+Examples:
+  touchstoned slots apply 2 --dry-run
+  touchstoned slots apply 2
+  touchstoned slots apply --undo`,
+    )
+    .action(act(() => import("../commands/slots-apply.ts")));
+}

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
-import { createReadStream, readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { TouchstonedError } from "../../core/errors.ts";
 import { ensureDir } from "../../core/files.ts";
-import { flatIdentity, readBookEntries, type Identity } from "../../evidence/index.ts";
+import { flatIdentity, readBookEntries, recoverBook, type Identity } from "../../evidence/index.ts";
 import {
   settled,
   snapshotPath,
@@ -12,9 +12,19 @@ import {
   type FlatIdentity,
   type SnapshotRunner,
   type Source,
-} from "../../evidence/light.ts";
+} from "../../evidence/fast.ts";
 import { readDevice, type DeviceReading } from "../../probes/index.ts";
-import { inspectStation, type Env, type Inspection } from "../../station/index.ts";
+import { fileDigest } from "../calibration/file-digest.ts";
+import { servingSettings } from "../calibration/identity.ts";
+import { planCalibration } from "../calibration/plan.ts";
+import { modelIdOf } from "../../runners/index.ts";
+import {
+  calibrationSettings,
+  inspectStation,
+  type Env,
+  type Inspection,
+  type MachineSettings,
+} from "../../station/index.ts";
 
 export interface RebuildOptions {
   /** What `--station` says. */
@@ -26,6 +36,8 @@ export interface RebuildOptions {
   program: string;
   /** Weights whose digest is needed now; read whole. */
   file: string | null;
+  /** Told where that takes long. */
+  note: (text: string) => void;
 }
 
 /**
@@ -55,29 +67,49 @@ async function deviceFacts(state_dir: string): Promise<FlatIdentity> {
   return flatIdentity(deviceIdentity(await readDevice({ cache_path })));
 }
 
-function runnersOf({ machine }: Inspection): SnapshotRunner[] {
-  return machine.runners.map((runner) => ({
+/** The model that a measurement of the runner is of, where it starts a server with its own file. */
+export function calibrationModel(machine: MachineSettings, runner: string): string | null {
+  const { startable, model_file } = calibrationSettings(machine, runner);
+  return startable && model_file !== null ? modelIdOf(model_file) : null;
+}
+
+/** What measurements of this runner depend on as it is configured; nothing where it cannot be measured. */
+function measuredWith(
+  { machine }: Inspection,
+  runner: string,
+): Pick<SnapshotRunner, "expected" | "measured_as"> {
+  try {
+    const measured_as = calibrationModel(machine, runner);
+    const plan = planCalibration(machine, { runner, model: measured_as ?? "any" });
+    // How prompts are kept cold is a matter of the measurement, not of what serves now.
+    const { cache: _, ...serving } = servingSettings(plan, "");
+    return { expected: flatIdentity(serving), measured_as };
+  } catch (error) {
+    if (!(error instanceof TouchstonedError)) throw error;
+    return { expected: {}, measured_as: null };
+  }
+}
+
+function runnersOf(station: Inspection): SnapshotRunner[] {
+  return station.machine.runners.map((runner) => ({
     name: runner.name,
     kind: runner.kind,
     url: runner.url === undefined ? null : new URL(runner.url).origin,
     declared_slots: runner.declared_slots ?? null,
-    expected: {},
+    ...measuredWith(station, runner.name),
   }));
 }
 
-async function fileDigest(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path, { highWaterMark: 4 << 20 })) {
-    hash.update(chunk as Buffer);
-  }
-  return hash.digest("hex");
-}
-
 /** Digests that are still right, and that of `file`. */
-async function digests(before: string, file: string | null): Promise<AllowedSnapshot["files"]> {
+async function digests(
+  state_dir: string,
+  file: string | null,
+  note: (text: string) => void,
+): Promise<AllowedSnapshot["files"]> {
   const known: AllowedSnapshot["files"] = {};
   try {
-    const last = JSON.parse(readFileSync(before, "utf8")) as Partial<AllowedSnapshot>;
+    const text = readFileSync(snapshotPath(state_dir), "utf8");
+    const last = JSON.parse(text) as Partial<AllowedSnapshot>;
     for (const [path, entry] of Object.entries(last.files ?? {})) {
       if (sourceMark(path, "file") === entry.mark) known[path] = entry;
     }
@@ -86,13 +118,12 @@ async function digests(before: string, file: string | null): Promise<AllowedSnap
   }
   if (file === null || known[file] !== undefined) return known;
   const mark = sourceMark(file, "file");
-  if (mark === "-" || !statSync(file).isFile()) return known;
   try {
-    const digest = await fileDigest(file);
+    const digest = await fileDigest(state_dir, file, { note });
     // Written to meanwhile: then it is the digest of nothing.
     if (sourceMark(file, "file") === mark) known[file] = { mark, digest };
   } catch {
-    // Not ours to read.
+    // Not there, no file, or not ours to read: the digest is not known then.
   }
   return known;
 }
@@ -114,7 +145,7 @@ export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedS
   const station = inspectStation({ env, cwd, explicit });
   const { settings, state_dir } = station;
   ensureDir(join(state_dir, "slots"), 0o700);
-  const snapshot_path = snapshotPath(state_dir);
+  recoverBook(station.root, state_dir);
   const book = readBookEntries(state_dir, settings.slots.bounds);
   const sources = [...station.sources, ...SYSTEM_SOURCES, ...book.sources].map(
     ({ path, how }): Source => ({ path, how, mark: sourceMark(path, how) }),
@@ -138,8 +169,8 @@ export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedS
     model: local_models.model ?? null,
     device: asks ? { ...(await deviceFacts(state_dir)), device_key: book.device_key } : {},
     evidence: asks ? book.entries : [],
-    files: await digests(snapshot_path, file),
+    files: await digests(state_dir, file, options.note),
   };
-  if (settled(sources, now_ms)) writeSnapshot(snapshot_path, snapshot);
+  if (settled(sources, now_ms)) writeSnapshot(snapshotPath(state_dir), snapshot);
   return snapshot;
 }

@@ -4,12 +4,8 @@ import type { StartedRunner } from "../../../src/runners/index.ts";
 import { askRunner } from "../../../src/runners/light.ts";
 import { command } from "../../helpers/command.ts";
 import { madeModel, realKind, startRealServer } from "../../helpers/llama-server.ts";
-import {
-  digestOf,
-  measure,
-  slotsStation,
-  type ServerIdentity,
-} from "../../helpers/measured-station.ts";
+import { measure, type ServerIdentity } from "../../helpers/measured.ts";
+import { digestOf, slotsStation } from "../../helpers/measured-station.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 
 /** A real server of two or more slots, as production would be. */

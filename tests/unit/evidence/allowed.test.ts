@@ -4,7 +4,7 @@ import {
   type AllowedInput,
   type EvidenceEntry,
   type LiveFacts,
-} from "../../../src/evidence/light.ts";
+} from "../../../src/evidence/fast.ts";
 
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2026, 10, 29, 12);
