@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ensureDir, readTextIfThere, writeFileAtomic } from "../core/files.ts";
+import { ownPublicKey } from "./device-key.ts";
 import { evidenceText } from "./document.ts";
 import {
   checkEvidence,
@@ -122,11 +123,6 @@ export class EvidenceBook {
       .sort();
   }
 
-  /** Takes away what is kept for `key`; what was committed stays in git. */
-  forget(key: string): void {
-    rmSync(this.path(key), { force: true });
-  }
-
   /**
    * Takes up own evidence that is in the work tree but not in the book (the state was lost). Only what
    * this device signed counts. Gives the number of documents that were taken up.
@@ -148,4 +144,15 @@ export class EvidenceBook {
 function modelOf(evidence: LightEvidence): unknown {
   const { model } = evidence.identity;
   return typeof model === "object" && model !== null && "id" in model ? model.id : undefined;
+}
+
+/**
+ * Fills the book of a station whose state was lost (but not the device's key) from the work tree.
+ * Nothing where the book has anything: what was pruned does not come back.
+ */
+export function recoverBook(root: string, state_dir: string): number {
+  const directory = join(state_dir, "evidence");
+  if (statSync(directory, { throwIfNoEntry: false }) !== undefined) return 0;
+  const own = ownPublicKey(state_dir);
+  return own === undefined ? 0 : new EvidenceBook(state_dir, own).importFrom(root);
 }

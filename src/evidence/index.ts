@@ -1,4 +1,4 @@
-export { EvidenceBook } from "./book.ts";
+export { EvidenceBook, recoverBook } from "./book.ts";
 export { flatIdentity, readBookEntries } from "./book-entries.ts";
 export { acceptedKeys, findListed, readCatalog, type Catalog, type Listed } from "./catalog.ts";
 export { evidenceSvg } from "./chart.ts";
@@ -10,7 +10,7 @@ export { evidenceText, makeEvidence, type EvidenceParts } from "./document.ts";
 export { evidenceKey, freshness, outboxState } from "./light.ts";
 export { evidenceMarkdown } from "./markdown.ts";
 export { evidencePath } from "./paths.ts";
-export { privateThings, withoutPrivateThings, type PrivateThings } from "./privacy.ts";
+export { withoutPrivateThings, type PrivateThings } from "./privacy.ts";
 export {
   closeRequest,
   openRequest,

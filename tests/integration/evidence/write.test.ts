@@ -2,14 +2,16 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import {
+  deviceKey,
   openRequest,
   outboxState,
   requestCalibration,
+  verifyEvidence,
   writeEvidence,
   type EvidenceParts,
 } from "../../../src/evidence/index.ts";
 import { checkEvidence, requestKey } from "../../../src/evidence/light.ts";
-import { deviceKey } from "../../../src/evidence/index.ts";
+import { judge } from "../../../src/verdict/index.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { GitRepo } from "../../helpers/git-repo.ts";
 import { SAMPLE_CREATED_MS, sampleParts } from "../../helpers/sample-evidence.ts";
@@ -56,16 +58,32 @@ it("a sweep that is not complete writes nothing and closes nothing", async () =>
   expect(repo.git("rev-list", "--count", "main").trim()).toBe("1");
 });
 
-it("a sweep that would tell a person's name or a prompt writes nothing", async () => {
+it("what servers said is told without paths and names, and the verdict still follows", async () => {
+  const { repo, state_dir, write } = setting();
+  const parts = sampleParts();
+  const ladder = parts.sweep.ladder.map((start) =>
+    start.loaded ? start : { ...start, failure: "user anna: no memory for /srv/models/x.gguf" },
+  );
+  const sweep = { ...parts.sweep, ladder };
+  const { path, commit } = await write({
+    ...parts,
+    sweep,
+    verdict: judge(sweep, parts.verdict.bounds),
+  });
+  expect(commit.waiting).toBe(0);
+  const text = repo.git("show", `main:${path}`);
+  expect(text).toContain("user <user>: no memory for <x.gguf>");
+  expect(verifyEvidence(text, [deviceKey(state_dir)])).toMatchObject({ ok: true, faults: [] });
+});
+
+it("a prompt, or a model that is named by a path, is not written", async () => {
   const { state_dir, write } = setting();
   const prompt = "water the tomatoes by the old wall before the sun is up";
-  const leaks = ["error for user anna", `it was asked to ${prompt}`, "no file /srv/models/x.gguf"];
-  for (const stop of leaks) {
-    const parts = sampleParts();
-    const leaking = { ...parts, sweep: { ...parts.sweep, stop } };
-    await expect(write(leaking, [prompt]), stop).rejects.toMatchObject({
-      code: "evidence_private",
-    });
-  }
+  const parts = sampleParts();
+  const telling = { ...parts, sweep: { ...parts.sweep, stop: `it was asked to ${prompt}` } };
+  await expect(write(telling, [prompt])).rejects.toMatchObject({ code: "evidence_private" });
+  const model = { ...parts.identity.model, id: "/srv/models/x.gguf" };
+  const pathed = { ...parts, identity: { ...parts.identity, model } };
+  await expect(write(pathed)).rejects.toThrow(/identity\.model\.id: a path/);
   expect(outboxState(state_dir).waiting).toBe(0);
 });

@@ -12,6 +12,7 @@ import {
   outboxState,
   pruneEvidence,
   readCatalog,
+  recoverBook,
   requestCalibration,
   type Evidence,
 } from "../../../src/evidence/index.ts";
@@ -116,10 +117,14 @@ describe("EvidenceBook", () => {
     place(`evidence/${device.name}/x/2026-01-10T10-05-00Z-00000000.json`, "{}");
     rmSync(join(state_dir, "evidence"), { recursive: true });
     expect(book.all()).toEqual([]);
-    expect(book.importFrom(root)).toBe(1);
+    expect(recoverBook(root, state_dir)).toBe(1);
     expect(book.find(evidence.key)?.text).toBe(evidenceText(evidence));
     expect(book.find(theirs.evidence.key)).toBeUndefined();
     expect(book.importFrom(root)).toBe(0);
+    // Where there is a book, what was pruned from it does not come back.
+    rmSync(book.path(evidence.key));
+    expect(recoverBook(root, state_dir)).toBe(0);
+    expect(recoverBook(root, tempDir())).toBe(0);
   });
 });
 
