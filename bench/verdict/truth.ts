@@ -123,7 +123,7 @@ export function trueRate(truth: Truth, slots: number): number {
   return (truth.rate[busy - 1] ?? 0) * (1 - truth.slot_cost * (slots - 1));
 }
 
-export function trulySafe(truth: Truth, slots: number): boolean {
+function trulySafe(truth: Truth, slots: number): boolean {
   if (truth.fault === "flips") return slots < 2 || truth.flips <= MARGIN;
   if (truth.fault === "cache") return true;
   return slots < truth.fault_at;

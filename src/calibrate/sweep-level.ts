@@ -18,13 +18,13 @@ export const NOISE_BLOCKS = 3;
 /** A block, or a start, that was disturbed is done again this many times. */
 export const MOST_REPEATS = 2;
 /** Standard deviation of a block that periods are lengthened for, where they may be. */
-const SIGMA_WANTED = 0.12;
+const SIGMA_WANTED = 0.07;
 /** A corpus should have so many different periods. */
 const SETS_IN_CORPUS = 4;
 /** Periods grow by this at most. */
 const LONGEST = 6;
 /** One-sided error of each look that gives a level up because no gain worth seeking can be there. */
-const GIVE_UP_ALPHA = 0.02;
+const GIVE_UP_ALPHA = 0.015;
 /** Start arms on each side: at least, and at most. */
 const ARMS = { least: 2, most: 4 } as const;
 const ARM_SEGMENTS = { least: 4, most: 32 } as const;
@@ -37,7 +37,7 @@ export interface Rules {
 }
 
 /** How much longer than the method's shortest a period is. */
-export function paceFactor(state: SweepState): number {
+function paceFactor(state: SweepState): number {
   const { pace, method } = state;
   return (pace.segments * pace.turns) / (method.segments_per_period * method.turns_per_segment);
 }

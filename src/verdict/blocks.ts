@@ -8,7 +8,7 @@ const MIX_TOLERANCE = 0.05;
 const CACHE_TOLERANCE = 0.05;
 
 /** One-sided error of the comparison with a smaller number that failed. */
-const RIVAL_ALPHA = 0.05;
+const RIVAL_ALPHA = 0.2;
 
 type Arm = "A" | "B";
 type Column = Block["turns"];
