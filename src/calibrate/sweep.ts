@@ -70,7 +70,7 @@ async function drive(options: SweepOptions, state: SweepState, session: Session)
     };
     const step: Step = nextStep(state, wishes);
     onProgress?.(progressOf(state, step, forecast(state)));
-    if (step.kind === "done") return step;
+    if (step.kind === "done") return { complete: step.complete, stop: step.stop };
     if (aborted(signal)) return { complete: false, stop: "it was interrupted" };
     if (overBudget(options, begun_ms, longest_ms)) {
       return { complete: false, stop: "the time allowed ran out" };

@@ -12,6 +12,7 @@ import { declareModel } from "./declare/model.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
+import { declareSlotsCalibrate } from "./declare/slots-calibrate.ts";
 import { declareSlotsCorpus } from "./declare/slots-corpus.ts";
 import { declareSlotsAllowed } from "./declare/slots-allowed.ts";
 import { declareStep } from "./declare/step.ts";
@@ -38,6 +39,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareEval,
   declareJudge,
   declareSlotsCorpus,
+  declareSlotsCalibrate,
   declareModel,
   declareLock,
   declareSlotsAllowed,

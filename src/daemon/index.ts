@@ -8,3 +8,5 @@ export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
+export { calibrateStation } from "./calibration/calibrate-station.ts";
+export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";

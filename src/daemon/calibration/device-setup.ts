@@ -28,6 +28,7 @@ import {
 import { fileDigest } from "./file-digest.ts";
 import type { ModelDigest, ServerFacts } from "./identity.ts";
 import type { CalibrationPlan } from "./plan.ts";
+import type { CalibrateOptions } from "./wish.ts";
 
 export interface SetupWorld {
   state_dir: string;
@@ -48,11 +49,14 @@ export function launchPlanOf({ settings, calibration }: CalibrationPlan): Launch
   return { settings, binary, model_file, models_dir, args, env };
 }
 
+function fullName(name: string): string {
+  return (name.includes(":") ? name : `${name}:latest`).toLowerCase();
+}
+
 /** `llama3.2` and `llama3.2:latest` are one model to Ollama. */
 export function sameModel(plan: CalibrationPlan, name: string): boolean {
-  const full = (text: string): string => (text.includes(":") ? text : `${text}:latest`);
   return plan.settings.kind === "ollama"
-    ? full(name).toLowerCase() === full(plan.model).toLowerCase()
+    ? fullName(name) === fullName(plan.model)
     : name === plan.model;
 }
 
@@ -129,6 +133,7 @@ export interface DeviceParts {
   max_tokens: number;
   run_dir: string;
   onFacts: (facts: ServerFacts) => void;
+  createRecorder: CalibrateOptions["createRecorder"];
 }
 
 /** How prompts are kept cold: an attached server's own memory of prompts cannot be switched off. */
@@ -172,7 +177,8 @@ export function openDevice(
     },
     around: {
       clock,
-      createRecorder: ({ server_pid }) => createReadingsRecorder({ server_pid, clock }),
+      createRecorder:
+        parts.createRecorder ?? (({ server_pid }) => createReadingsRecorder({ server_pid, clock })),
       neighbours: parts.neighbours,
       isOurs: (name) => sameModel(plan, name),
       turn_log,

@@ -21,6 +21,8 @@ export function neighboursOf(
     });
 }
 
+const nothing = (): Promise<null> => Promise.resolve(null);
+
 const COMMAND_LIMIT_S = 300;
 const GONE_LIMIT_S = 120;
 const LOOK_INTERVAL_MS = 500;
@@ -51,7 +53,6 @@ export async function makeRoom(
   clock: Clock,
 ): Promise<() => Promise<string | null>> {
   const { settings, stop_command, start_command } = plan;
-  const nothing = (): Promise<null> => Promise.resolve(null);
   if (plan.residency === "attached" || settings.url === null) return nothing;
   if (stop_command === null || start_command === null) return nothing;
   const runner = connectRunner(settings, { clock });

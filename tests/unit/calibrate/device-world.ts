@@ -32,11 +32,26 @@ export interface DeviceSetting {
   launch?: Launch;
   declared_slots?: number;
   tools?: { type: string }[];
+  model?: string;
+  max_tokens?: number;
+}
+
+/** Prompts of segments called `long...` have hundreds of words. */
+function promptOf(turn_id: string): string {
+  return turn_id.startsWith("long") ? `${turn_id} word`.repeat(400) : `prompt of ${turn_id}`;
 }
 
 /** The real device with a server that is there already; rows of its turn log and notes are kept. */
 export function deviceOn(setting: DeviceSetting) {
-  const { kind, url, log_path, neighbours = [], cold = "cache_off", exited = null } = setting;
+  const {
+    kind,
+    url,
+    log_path,
+    model = "fake",
+    neighbours = [],
+    cold = "cache_off",
+    exited = null,
+  } = setting;
   const rows: TurnRow[] = [];
   const notes: string[] = [];
   let stopped = 0;
@@ -57,14 +72,14 @@ export function deviceOn(setting: DeviceSetting) {
   const device = new RealDevice({
     launch,
     plan: {
-      model: "fake",
+      model,
       turn: (id) => ({
-        messages: [{ role: "user", content: `prompt of ${id}` }],
+        messages: [{ role: "user", content: promptOf(id) }],
         ...(setting.tools === undefined ? {} : { tools: setting.tools }),
       }),
       temperature: 0,
       seed: 42,
-      max_tokens: 16,
+      max_tokens: setting.max_tokens ?? 16,
       cold,
       extra_body: requestBody(kind),
       limits: CALIBRATION_LIMITS,
@@ -78,7 +93,7 @@ export function deviceOn(setting: DeviceSetting) {
         close: () => undefined,
       }),
       neighbours,
-      isOurs: (model) => model.replace(/:latest$/, "") === "fake",
+      isOurs: (name) => name.replace(/:latest$/, "") === model,
       turn_log: { append: (more_rows) => rows.push(...more_rows), close: () => undefined },
       note: (text) => notes.push(text),
       watch: { interval_ms: 5, settled_ms: 0 },
