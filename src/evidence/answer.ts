@@ -22,7 +22,7 @@ export interface AllowedQuestion {
 }
 
 /** How a runner is asked; it may tell more than is needed, which is kept and given back. */
-export type AskLive = (
+type AskLive = (
   runner: SnapshotRunner,
   model: string | null,
   before: LiveFacts | null,

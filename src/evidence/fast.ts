@@ -5,7 +5,6 @@
 export {
   decide,
   type AllowedInput,
-  type Decision,
   type EvidenceEntry,
   type FlatIdentity,
   type LiveFacts,

@@ -9,7 +9,7 @@ import type { MachineSettings } from "./schemas.ts";
 import { mergeSettings, type StationSettings } from "./settings.ts";
 
 /** A path whose change may change what `inspectStation` finds, and what of it counts. */
-export interface InspectedSource {
+interface InspectedSource {
   path: string;
   /** `link`: the name itself; `file`: where it leads; `mode`: only whose it is and who may write. */
   how: "file" | "link" | "mode";
