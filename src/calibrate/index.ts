@@ -1,10 +1,9 @@
-export { runSweep, type SweepOptions } from "./sweep.ts";
+export { runSweep } from "./sweep.ts";
 export type { ExtraWish } from "./sweep-plan.ts";
 export type { SweepProgress } from "./sweep-progress.ts";
 export type { SweepState } from "./sweep-state.ts";
-export type { CalibrationDevice, DeviceStart, Segment, Turn } from "./device.ts";
-export { RealDevice, type RealDeviceOptions } from "./real-device.ts";
-export type { RequestPlan, Surroundings } from "./real-start.ts";
+export type { DeviceStart, Segment } from "./device.ts";
+export { RealDevice } from "./real-device.ts";
 export type { ReadingsRecorder, RecordedReadings } from "./period-readings.ts";
 export { CALIBRATION_LIMITS, loadBody, requestBody } from "./requests.ts";
 export {
@@ -16,7 +15,7 @@ export {
   type LaunchPlan,
 } from "./launch.ts";
 export { nothingHeld, type Neighbour } from "./watch.ts";
-export { openTurnLog, type TurnLog } from "./turn-log.ts";
+export { openTurnLog } from "./turn-log.ts";
 export { corpusSummary, loadCorpus, segmentsOf, turnMessages, writeCorpus } from "./corpus.ts";
 export { DEFAULT_DRAW, drawCorpus, type DrawOptions } from "./corpus-draw.ts";
 export {

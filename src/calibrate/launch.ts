@@ -26,7 +26,7 @@ export interface CalibrationServer {
   stop: () => Promise<void>;
 }
 
-export interface LaunchOptions {
+interface LaunchOptions {
   slots: number;
   context_per_slot: number;
   signal?: AbortSignal | undefined;

@@ -293,6 +293,11 @@ export class RealStart implements DeviceStart {
   }
 
   #keep(period: PeriodResult, workers: number): void {
+    const [first] = period.turns;
+    if (first !== undefined && period.turns.every(({ ok }) => !ok)) {
+      const why = first.fault ?? "their answers had no proper end";
+      this.#around.note(`not one of ${period.turns.length} turns was answered: ${why}`);
+    }
     this.#around.turn_log.append(
       period.turns.map((turn) => ({
         ...turn,

@@ -1,6 +1,6 @@
 export { describeModel } from "./describe.ts";
 export { sourceDrift } from "./drift.ts";
-export { hashFiles, type HashOptions } from "./file-hash.ts";
+export { hashFiles } from "./file-hash.ts";
 export { checkGgufHead } from "./gguf-head.ts";
 export { readGguf } from "./gguf-file.ts";
 export { writeMadeModel, type MadeModelOptions } from "./made-model.ts";

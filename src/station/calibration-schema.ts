@@ -73,7 +73,7 @@ const commandLine = z
   });
 
 /** How to start a runner for a calibration, beside the one in production. */
-export const calibrationSchema = z
+const calibrationSchema = z
   .strictObject({
     binary: programName
       .optional()

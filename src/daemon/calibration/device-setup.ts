@@ -44,7 +44,7 @@ function startDeps({ state_dir, env, clock, new_id }: SetupWorld): StartDeps {
   return { clock, new_id, env, work_dir: join(state_dir, "logs", "calibration") };
 }
 
-export function launchPlanOf({ settings, calibration }: CalibrationPlan): LaunchPlan {
+function launchPlanOf({ settings, calibration }: CalibrationPlan): LaunchPlan {
   const { binary, model_file, models_dir, args, env } = calibration;
   return { settings, binary, model_file, models_dir, args, env };
 }
@@ -54,7 +54,7 @@ function fullName(name: string): string {
 }
 
 /** `llama3.2` and `llama3.2:latest` are one model to Ollama. */
-export function sameModel(plan: CalibrationPlan, name: string): boolean {
+function sameModel(plan: CalibrationPlan, name: string): boolean {
   return plan.settings.kind === "ollama"
     ? fullName(name) === fullName(plan.model)
     : name === plan.model;

@@ -5,7 +5,7 @@ import type { Station } from "../../station/index.ts";
 import type { Verdict } from "../../verdict/index.ts";
 import type { PlanWish } from "./plan.ts";
 
-export interface CalibrationWish extends PlanWish {
+interface CalibrationWish extends PlanWish {
   /** Path of a corpus; else the station's own. */
   corpus?: string | undefined;
   max_tokens?: number | undefined;

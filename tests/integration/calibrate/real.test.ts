@@ -263,11 +263,10 @@ test.each(onlyIf(KIND === "llama-server"))(
     });
     const { verdict, key } = outcome;
     // How much is gained depends on what else runs here; that there is an answer with its proof does not.
-    if (outcome.result === "too_noisy") {
-      expect(verdict).toMatchObject({ result: "too_noisy", recommended: 1 });
-      return;
-    }
-    expect(outcome).toMatchObject({ result: "measured", model: "unique", runner: "llama" });
+    expect(outcome).toMatchObject({ model: "unique", runner: "llama" });
+    expect(verdict?.result).toBe(outcome.result);
+    expect(["measured", "too_noisy"]).toContain(outcome.result);
+    if (outcome.result === "too_noisy") return;
     expect(verdict?.levels.map(({ slots }) => slots)).toEqual([1, 2]);
     expect(verdict?.max_safe).toBeGreaterThanOrEqual(verdict?.recommended ?? 9);
     const state_dir = stateDir(station);
@@ -294,9 +293,12 @@ test.each(onlyIf(KIND === "llama-server"))(
   async () => {
     const station = llamaStation(256);
     const corpus = corpusFile(station.home, 60, 300);
-    const { outcome } = await calibrate(station, { wish: { corpus, max_tokens: 2 } });
-    expect(outcome.result).not.toBe("measured");
-    expect(outcome.stop).toMatch(/fail/);
+    const { outcome, lines } = await calibrate(station, { wish: { corpus, max_tokens: 2 } });
+    expect(outcome.result).toBe("incomplete");
+    expect(outcome.stop).toContain("answered nothing");
+    expect(lines.join("\n")).toContain(
+      "turns was answered: context_exceeded: longer than the slot",
+    );
     expect(outcome.evidence_path).toBeNull();
   },
   400_000,

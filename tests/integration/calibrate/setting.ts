@@ -34,7 +34,7 @@ export function corpusFile(dir: string, segments = 64, words = 12): string {
 }
 
 /** The fake `ollama`, started by the very Node that runs the tests. */
-export function fakeOllamaProgram(dir: string): string {
+function fakeOllamaProgram(dir: string): string {
   const path = join(dir, "ollama");
   writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" "${SERVE}" "$@"\n`);
   chmodSync(path, 0o755);

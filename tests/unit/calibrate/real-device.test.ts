@@ -177,6 +177,15 @@ test("a stream without its end is unfinished, a refusal is failed, each as itsel
   expect(JSON.stringify(rows)).not.toContain("secret");
 });
 
+test("a period without any answer says why", async () => {
+  const server = await fakeLlamaServer({
+    chat: () => ({ status: 500, body: { error: "secret" } }),
+  });
+  const { device, notes } = deviceOn({ kind: "llama-server", url: server.url });
+  await measure(await device.start(ASK));
+  expect(notes).toEqual(["not one of 8 turns was answered: http_error (HTTP 500)"]);
+});
+
 test("what the log says during the period is counted, what it said before is not", async () => {
   const log_path = logWith(`${SLOTS}load_model: loading model 'x'\n`);
   const server = await fakeLlamaServer({

@@ -23,7 +23,7 @@ test.each(["", "2", "h", "2 hours", "-2h", "2h!", "0s"])("%j is no budget", (tex
 test("extras are numbers of slots at a context", () => {
   expect(parseExtra("2@32768")).toEqual({ slots: 2, context_per_slot: 32_768 });
   for (const text of ["2", "2@", "@2", "0@512", "2@a", "2@512@3"]) {
-    expect(() => parseExtra(text), text).toThrow();
+    expect(() => parseExtra(text), text).toThrow(/--extra/);
   }
 });
 
