@@ -9,6 +9,7 @@ import { keepAwake } from "../probes/index.ts";
 import { resolveLockPath, type Station } from "../station/index.ts";
 import { claimDirectory } from "../steps/index.ts";
 import { openSqliteStore, type Store } from "../store/index.ts";
+import { wasHeld } from "./files.ts";
 import { JobRun } from "./job-run.ts";
 import { Loop } from "./loop.ts";
 import { modelMemoryMb } from "./model-memory.ts";
@@ -50,9 +51,13 @@ class Unwinder {
 }
 
 export function rebuildText(report: RebuildReport): string {
-  const { submissions, complete, pending, left_out } = report;
-  const more = left_out.length === 0 ? "" : `, ${left_out.length} left out`;
-  return `${submissions} submissions: ${complete} jobs complete, ${pending} to run${more}`;
+  const { submissions, complete, pending, failed, cancelled, left_out, held } = report;
+  const parts = [`${complete} jobs complete`, `${pending} to run`];
+  if (failed > 0) parts.push(`${failed} failed`);
+  if (cancelled > 0) parts.push(`${cancelled} cancelled`);
+  if (left_out.length > 0) parts.push(`${left_out.length} left out`);
+  const hold = held ? "; the queue is held as before (touchstoned queue release)" : "";
+  return `${submissions} submissions: ${parts.join(", ")}${hold}`;
 }
 
 /** Opens the store; one that is new or was set aside is filled from the files. */
@@ -71,8 +76,10 @@ async function openStore(setting: Setting, warn: (text: string) => void): Promis
       ...setting,
       store: opened.store,
       runs_dir: station.runs_dir,
+      held: wasHeld(files),
     });
-    if (report.submissions + report.left_out.length > 0) warn(`rebuilt ${rebuildText(report)}`);
+    if (report.submissions + report.left_out.length > 0 || report.held)
+      warn(`rebuilt ${rebuildText(report)}`);
     for (const { directory, reason } of report.left_out) warn(`${directory}: left out: ${reason}`);
   }
   return opened.store;

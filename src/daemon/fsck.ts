@@ -8,7 +8,9 @@ import { detailOf } from "../intake/index.ts";
 import { lockStatus } from "../station/index.ts";
 import { readRecord, type Rooms } from "../steps/index.ts";
 import type { Store, Submission, Violation } from "../store/index.ts";
+import type { Job } from "../queue/index.ts";
 import { ownerProof } from "./owner.ts";
+import { endOf } from "./summary-end.ts";
 
 export interface CheckStationOptions {
   store: Store;
@@ -21,6 +23,8 @@ export interface CheckStationOptions {
 
 export interface StationCheck {
   violations: Violation[];
+  /** What is no broken promise, and no sound station either: a person took something away. */
+  notes: Violation[];
   jobs: number;
   submissions: number;
 }
@@ -73,6 +77,8 @@ function textIfStill(path: string): string | undefined {
   }
 }
 
+type Findings = Pick<StationCheck, "violations" | "notes">;
+
 interface TakenDirectory {
   directory: string;
   submission_id: string;
@@ -112,31 +118,55 @@ function lostDirectories(
   taken: readonly TakenDirectory[],
   known: ReadonlySet<string>,
   placed: ReadonlyMap<string, unknown>,
-): Violation[] {
-  const lost = taken.filter(
-    ({ directory, submission_id: id }) =>
-      !known.has(id) && !placed.has(id) && existsSync(directory),
-  );
-  return lost.map(({ directory, submission_id }) => ({
-    rule: "accepted_not_lost",
-    subject: submission_id,
-    message: `${directory} was taken up, and the store does not know it`,
-  }));
+): Findings {
+  const findings: Findings = { violations: [], notes: [] };
+  for (const { directory, submission_id: subject } of taken) {
+    if (known.has(subject) || placed.has(subject) || !existsSync(directory)) continue;
+    // What has ended is not waited for, and its results are there.
+    if (endOf(directory) === null) {
+      const message = `${directory} was taken up, and the store does not know it`;
+      findings.violations.push({ rule: "accepted_not_lost", subject, message });
+    } else {
+      const message = `${directory} had ended, and the store does not know it`;
+      findings.notes.push({ rule: "not_in_store", subject, message });
+    }
+  }
+  return findings;
 }
 
-/** A COMPLETE job has the results that its steps owe, as long as its bundle is kept. */
-async function checkResults({ store, rooms }: CheckStationOptions): Promise<Violation[]> {
-  const found: Violation[] = [];
-  for (const job of await store.jobs({ states: ["COMPLETE"] })) {
-    if (!existsSync(job.bundle_dir)) continue; // pruned
-    const judged = job.entry.judge_config !== null;
-    const fault =
-      rooms.stepFault("eval", job.bundle_dir, 0) ??
-      (judged ? rooms.stepFault("judge", job.bundle_dir, 0) : null);
-    if (fault === null) continue;
-    found.push({ rule: "complete_has_results", subject: job.id, message: fault });
+/** What of a COMPLETE job's results is not there; null where all is. */
+function resultFault({ rooms }: CheckStationOptions, job: Job): string | null {
+  if (!existsSync(job.bundle_dir)) return `its bundle ${job.bundle_dir} is gone`;
+  const judged = job.entry.judge_config !== null;
+  return (
+    rooms.stepFault("eval", job.bundle_dir, 0) ??
+    (judged ? rooms.stepFault("judge", job.bundle_dir, 0) : null)
+  );
+}
+
+/**
+ * A COMPLETE job has the results that its steps owe. Where the whole directory of a submission that
+ * has ended is gone, somebody has taken it away, which anybody may; it is said, no more.
+ */
+async function checkResults(
+  options: CheckStationOptions,
+  submissions: readonly Submission[],
+): Promise<Findings> {
+  const findings: Findings = { violations: [], notes: [] };
+  const removed = new Set<string>();
+  for (const submission of submissions) {
+    const directory = detailOf(submission)?.directory;
+    if (directory === undefined || submission.open_jobs > 0 || existsSync(directory)) continue;
+    removed.add(submission.id);
+    const message = `its run ${directory} was removed, with its results`;
+    findings.notes.push({ rule: "run_removed", subject: submission.id, message });
   }
-  return found;
+  for (const job of await options.store.jobs({ states: ["COMPLETE"] })) {
+    const message = removed.has(job.submission_id) ? null : resultFault(options, job);
+    if (message === null) continue;
+    findings.violations.push({ rule: "complete_has_results", subject: job.id, message });
+  }
+  return findings;
 }
 
 /** One job at a time on this host, and one step tree under the model lock. */
@@ -184,13 +214,16 @@ export async function checkStation(options: CheckStationOptions): Promise<Statio
     }
   }
   const known = new Set(submissions.map(({ id }) => id));
+  const lost = lostDirectories(taken, known, placed);
+  const results = await checkResults(options, submissions);
   violations.push(
     ...damaged,
-    ...lostDirectories(taken, known, placed),
-    ...(await checkResults(options)),
+    ...lost.violations,
+    ...results.violations,
     ...(await checkRunning(options)),
   );
+  const notes = [...lost.notes, ...results.notes];
   const counts = await store.counts();
   const jobs = Object.values(counts).reduce((sum, n) => sum + n, 0);
-  return { violations, jobs, submissions: submissions.length };
+  return { violations, notes, jobs, submissions: submissions.length };
 }

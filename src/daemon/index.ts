@@ -1,6 +1,6 @@
 export { rebuildText, runDaemon } from "./daemon.ts";
-export { checkStation } from "./fsck.ts";
-export { wakeDaemon } from "./files.ts";
+export { checkStation, type StationCheck } from "./fsck.ts";
+export { noteHold, wakeDaemon, wasHeld } from "./files.ts";
 export { rebuildStore } from "./rebuild.ts";
 export { openSetting, takeDaemonLock, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";

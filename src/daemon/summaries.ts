@@ -99,7 +99,10 @@ export class Summaries {
     try {
       const { summary } = await this.open(id);
       const jobs = await store.jobsOf(id);
-      const known = JSON.stringify(jobs.map(({ fence, updated_at_ms }) => [fence, updated_at_ms]));
+      // Two changes may fall into one millisecond.
+      const known = JSON.stringify(
+        jobs.map(({ fence, state, updated_at_ms }) => [fence, state, updated_at_ms]),
+      );
       if (this.#written.get(id) === known) return;
       const change = (content: Summary): void => {
         for (const job of jobs) {

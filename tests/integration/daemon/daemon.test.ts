@@ -131,6 +131,9 @@ test("an unreadable store is set aside and rebuilt from the files", async () => 
   expect((await station.night.run("queue", "list")).exit_code).toBe(69);
   const daemon = await station.daemon();
   expect(daemon.output().stderr).toMatch(/was unreadable: moved to .*queue.db.unreadable-/);
+  // The store that knew of the hold is gone; the hold is not.
+  expect((await station.status()).why_idle).toContain("the queue is held");
+  await station.night.run("queue", "release");
   await station.waitPlaced("done", 2);
   expect((await station.jobs()).map(({ state }) => state)).toEqual(["COMPLETE", "COMPLETE"]);
   expect(readdirSync(station.state_dir).some((name) => name.includes("unreadable"))).toBe(true);
