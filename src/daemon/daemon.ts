@@ -1,4 +1,5 @@
-import { watch } from "node:fs";
+import { existsSync, watch } from "node:fs";
+import { dirname } from "node:path";
 import { uptime } from "node:os";
 import type { Clock } from "../core/clock.ts";
 import { errorMessage } from "../core/errors.ts";
@@ -6,11 +7,13 @@ import { ensureDir } from "../core/files.ts";
 import { fileLog, type Log } from "../core/log.ts";
 import { Inbox, watchInbox } from "../intake/index.ts";
 import { keepAwake } from "../probes/index.ts";
-import { resolveLockPath, type Station } from "../station/index.ts";
+import { requireRuns, resolveLockPath, runsFault, type Station } from "../station/index.ts";
+import type { Job } from "../queue/index.ts";
 import { claimDirectory } from "../steps/index.ts";
 import { openSqliteStore, type Store } from "../store/index.ts";
 import { wasHeld } from "./files.ts";
-import { JobRun } from "./job-run.ts";
+import { Configuration } from "./configuration.ts";
+import { JobRun, type JobPlaceFault } from "./job-run.ts";
 import { Loop } from "./loop.ts";
 import { modelMemoryMb } from "./model-memory.ts";
 import { adoptOrphan } from "./orphan.ts";
@@ -18,6 +21,7 @@ import { beatOnce, heartbeat, registerOwner, type Registered } from "./owner.ts"
 import { rebuildStore, type RebuildReport } from "./rebuild.ts";
 import { Report } from "./report.ts";
 import { intakeWorld, openSetting, requireTrust, takeDaemonLock, type Setting } from "./setting.ts";
+import { guardState } from "./state-guard.ts";
 import { Summaries } from "./summaries.ts";
 
 export interface DaemonOptions {
@@ -63,10 +67,13 @@ export function rebuildText(report: RebuildReport): string {
 /** Opens the store; one that is new or was set aside is filled from the files. */
 async function openStore(setting: Setting, warn: (text: string) => void): Promise<Store> {
   const { files, clock, station } = setting;
+  // Without the runs a new store would be an empty one.
+  const fresh = station.runs_fault === null;
+  if (!fresh && !existsSync(files.store)) requireRuns(station);
   const opened = await openSqliteStore({
     path: files.store,
     now_ms: clock.now_ms(),
-    role: "owner",
+    role: fresh ? "owner" : "guest",
   });
   if (opened.set_aside !== null) {
     warn(`${files.store} was unreadable: moved to ${opened.set_aside}, rebuilt from the files`);
@@ -85,7 +92,20 @@ async function openStore(setting: Setting, warn: (text: string) => void): Promis
   return opened.store;
 }
 
-/** Why no new work may begin: the disk that holds state and runs is nearly full. */
+/** Why no new work may begin: the disk that holds state and runs is nearly full, for one. */
+function blocked(setting: Setting, configuration: Configuration): string | null {
+  return configuration.fault ?? runsFault(setting.station) ?? diskLow(setting);
+}
+
+/** Why a job cannot run although nothing is wrong with it. */
+function directoryFault({ station }: Setting, { bundle_dir }: Job): JobPlaceFault | null {
+  const fault = runsFault(station);
+  if (fault !== null) return { reason: fault, returns: true };
+  const directory = dirname(bundle_dir);
+  if (existsSync(directory)) return null;
+  return { reason: `its run ${directory} is not there`, returns: false };
+}
+
 function diskLow(setting: Setting): string | null {
   const { rooms, station } = setting;
   const { min_free_disk_mb } = station.settings.limits;
@@ -124,8 +144,13 @@ interface Opened {
   /** What a model can have here, MB. */
   memory_mb: number | null;
   report: Report;
+  configuration: Configuration;
   log: Log;
   options: DaemonOptions;
+}
+
+function runnerNames({ machine }: Station): string[] {
+  return machine.runners.map(({ name }) => name);
 }
 
 /** Puts the loop together. */
@@ -134,8 +159,9 @@ function makeLoop(
   inbox: Inbox,
   stop: { soft: AbortSignal; hard: AbortSignal },
 ): Loop {
-  const { setting, store, owner, report, log, options } = opened;
+  const { setting, store, owner, report, log, options, configuration } = opened;
   const { station, clock, rooms, files } = setting;
+  const guard = guardState(files);
   const summaries = new Summaries({ store, rooms, log });
   return new Loop({
     store,
@@ -145,11 +171,17 @@ function makeLoop(
     clock,
     log,
     owner_id: owner.id,
-    runners: station.machine.runners.map(({ name }) => name),
+    get runners() {
+      return runnerNames(station);
+    },
     memory_mb: opened.memory_mb,
     random: options.random ?? Math.random,
     uptime_ms: () => (process.platform === "linux" ? uptime() * 1000 : null),
-    diskLow: () => diskLow(setting),
+    async refresh() {
+      guard();
+      for (const text of await configuration.refresh()) report.warn(text);
+    },
+    diskLow: () => blocked(setting, configuration),
     takeLock: (signal) =>
       rooms.lock({ wait_s: 0, purpose: "daemon", run_id: null, signal, comes_back: true }),
     reap: () => beatOnce({ store, owner, clock, log, onReaped: () => undefined }),
@@ -163,6 +195,7 @@ function makeLoop(
           running_path: files.running,
           min_free_disk_mb: station.settings.limits.min_free_disk_mb,
           ...stop,
+          directoryFault: (one) => directoryFault(setting, one),
           claimDirectory: (directory) => claimDirectory(directory, clock, stop.hard),
           keepAwake: async () =>
             station.settings.power.keep_awake === "while_running"
@@ -201,7 +234,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         root: station.root,
         process: owner.identity,
         owner_id: owner.id,
-        runners: station.machine.runners.map(({ name }) => name),
+        get runners() {
+          return runnerNames(station);
+        },
         memory_mb,
         lock_path: resolveLockPath(env, station.machine).path,
         inbox: { path: setting.inbox, min_age_ms: station.settings.inbox.min_age_seconds * 1000 },
@@ -211,7 +246,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       say: options.say,
     });
     for (const text of early) report.warn(text);
-    await work({ setting, store, owner, memory_mb, report, log, options }, close);
+    const configuration = new Configuration(setting);
+    await work({ setting, store, owner, memory_mb, report, configuration, log, options }, close);
   } finally {
     await close.run(log);
     log.info("daemon closed");
@@ -228,7 +264,8 @@ async function work(opened: Opened, close: Unwinder): Promise<void> {
   const running_path = files.running;
   const adopted = await adoptOrphan({ store, owner, running_path, clock, log });
   await beatOnce({ store, owner, clock, log, onReaped: () => undefined });
-  const inbox = new Inbox(intakeWorld(setting, store), {
+  const fault = () => opened.configuration.fault ?? runsFault(station);
+  const inbox = new Inbox(intakeWorld(setting, store, fault), {
     min_age_ms: station.settings.inbox.min_age_seconds * 1000,
   });
   close.add(() => inbox.close());
@@ -261,5 +298,11 @@ async function work(opened: Opened, close: Unwinder): Promise<void> {
     await beating;
   });
   report.say(`daemon of ${station.root} runs as ${owner.id}, pid ${process.pid}`);
-  await loop.run(adopted);
+  try {
+    await loop.run(adopted);
+  } catch (error) {
+    hard.abort();
+    await loop.settled();
+    throw error;
+  }
 }

@@ -19,6 +19,8 @@ export interface CheckStationOptions {
   state_dir: string;
   lock_path: string;
   rooms: Pick<Rooms, "stepFault">;
+  /** Why the runs cannot be looked at; null where they can. */
+  runs_fault: string | null;
 }
 
 export interface StationCheck {
@@ -169,6 +171,10 @@ async function checkResults(
   return findings;
 }
 
+function runsAway(message: string): Findings {
+  return { violations: [{ rule: "runs_there", subject: null, message }], notes: [] };
+}
+
 /** One job at a time on this host, and one step tree under the model lock. */
 async function checkRunning({ store, lock_path }: CheckStationOptions): Promise<Violation[]> {
   const found: Violation[] = [];
@@ -214,8 +220,9 @@ export async function checkStation(options: CheckStationOptions): Promise<Statio
     }
   }
   const known = new Set(submissions.map(({ id }) => id));
+  const away = options.runs_fault;
   const lost = lostDirectories(taken, known, placed);
-  const results = await checkResults(options, submissions);
+  const results = away === null ? await checkResults(options, submissions) : runsAway(away);
   violations.push(
     ...damaged,
     ...lost.violations,

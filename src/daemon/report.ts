@@ -114,9 +114,11 @@ export class Report {
     this.#write();
   }
 
-  jobEnds(job: Job, state: Job["state"] | undefined): void {
+  jobEnds(job: Job, after: Job | undefined): void {
     this.#running = null;
-    this.say(`job ${job.id} (${job.entry.model.id}): ${state ?? "gone"}`);
+    const why = after?.state === "FAILED" ? `: ${after.failure?.message ?? "?"}` : "";
+    const good = after?.final === true ? " for good" : "";
+    this.say(`job ${job.id} (${job.entry.model.id}): ${after?.state ?? "gone"}${good}${why}`);
     this.#write();
   }
 
@@ -136,10 +138,13 @@ export class Report {
       running.left_s = left === null ? null : { low: left.low_s, high: left.high_s };
       if (clock.monotonic_ms() - this.#progress_ms < PROGRESS_MS) return;
       this.#progress_ms = clock.monotonic_ms();
-    } else if (event.type !== "step_end") return;
-    if (event.type === "step_end" && event.record.error !== null) {
-      this.say(`  ${event.record.kind} ${event.record.status}: ${event.record.error}`);
-    }
+    } else if (event.type === "step_end") {
+      // Until the next one begins, none runs.
+      [running.step, running.step_since] = [null, null];
+      [running.progress, running.left_s] = [null, null];
+      const { kind, status, error } = event.record;
+      if (error !== null) this.say(`  ${kind} ${status}: ${error}`);
+    } else if (event.type !== "warning") return;
     this.#write();
   }
 }

@@ -26,8 +26,17 @@ export interface Setting {
   context: Omit<QueueContext, "look">;
 }
 
+/** What queue files may choose among. */
+export function choicesOf({ settings }: Pick<Station, "settings">): Setting["context"] {
+  return {
+    policy_defaults: settings.defaults,
+    limits: settings.limits,
+    runner_names: settings.runner_names,
+    allowed_reset_commands: settings.allowed_reset_commands,
+  };
+}
+
 export function openSetting(station: Station, clock: Clock, env: Env): Setting {
-  const { settings } = station;
   const rooms = realRooms({ station, clock, env });
   return {
     station,
@@ -39,12 +48,7 @@ export function openSetting(station: Station, clock: Clock, env: Env): Setting {
     // What was taken up is not asked again whether its model is the same.
     loaders: realLoaders(station, { strict_cache: false }),
     new_id: rooms.new_id,
-    context: {
-      policy_defaults: settings.defaults,
-      limits: settings.limits,
-      runner_names: settings.runner_names,
-      allowed_reset_commands: settings.allowed_reset_commands,
-    },
+    context: choicesOf(station),
   };
 }
 
@@ -86,16 +90,22 @@ export async function takeDaemonLock(
   }
 }
 
-export function intakeWorld(setting: Setting, store: Store): IntakeWorld {
+/** `fault`: why nothing at all is taken up, or null. */
+export function intakeWorld(
+  setting: Setting,
+  store: Store,
+  fault: () => string | null,
+): IntakeWorld {
   const { station, inbox, clock, env, new_id } = setting;
   const [program, ...args] = selfCommand();
+  const trust = stationTrust(inbox, env);
   return {
     paths: { inbox, runs_dir: station.runs_dir, state_dir: station.state_dir },
     disk: realDisk,
     clock,
     new_id,
     store,
-    trust: stationTrust(inbox, env),
+    trust: { ...trust, inbox: () => fault() ?? trust.inbox() },
     parser: createParser({ command: [program, ...args, "_take-up"], station, clock }),
   };
 }

@@ -17,9 +17,10 @@ function verdict({ violations, notes }: StationCheck): string {
 export const run: CommandAction<StationOptions> = async (options, context) =>
   withStore(options, context, async (store, { station, rooms, env }) => {
     const { terminal } = context;
-    const { root, runs_dir, state_dir, machine } = station;
+    const { root, runs_dir, runs_fault, state_dir, machine } = station;
     const lock_path = resolveLockPath(env, machine).path;
-    const check = await checkStation({ store, root, runs_dir, state_dir, lock_path, rooms });
+    const place = { root, runs_dir, runs_fault, state_dir, lock_path };
+    const check = await checkStation({ store, rooms, ...place });
     const { violations, notes, jobs, submissions } = check;
     if (options.json === true) terminal.json(check);
     else {

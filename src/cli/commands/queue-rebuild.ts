@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { EXIT } from "../../core/errors.ts";
 import { rebuildStore, rebuildText, takeDaemonLock, wasHeld } from "../../daemon/index.ts";
+import { requireRuns } from "../../station/index.ts";
 import { openSqliteStore, setAside } from "../../store/index.ts";
 import type { CommandAction } from "../context.ts";
 import { commandSetting, type StationOptions } from "../queue-store.ts";
@@ -9,6 +10,7 @@ export const run: CommandAction<StationOptions> = async (options, context) => {
   const { terminal, clock, signal } = context;
   const setting = await commandSetting(options, context);
   const { files, station } = setting;
+  requireRuns(station);
   const lock = await takeDaemonLock(setting, "queue rebuild", signal);
   try {
     const now_ms = clock.now_ms();

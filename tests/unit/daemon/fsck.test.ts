@@ -71,7 +71,7 @@ class Station {
     };
     const rooms = { stepFault: () => null };
     const { violations, notes } = await checkStation(
-      Object.assign({}, this, { lock_path: join(this.root, "l"), rooms }),
+      Object.assign({}, this, { runs_fault: null, lock_path: join(this.root, "l"), rooms }),
     );
     this.notes = notes.map(({ rule, subject }) => [rule, subject]);
     return violations.map(({ rule, subject }) => [rule, subject]);

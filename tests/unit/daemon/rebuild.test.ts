@@ -118,6 +118,7 @@ class Station {
       state_dir: join(w.dir, "state"),
       lock_path: join(w.dir, "lock"),
       rooms,
+      runs_fault: null,
     });
     return { store, report, fsck };
   }

@@ -158,6 +158,7 @@ export class Life {
       memory_mb: null,
       random: () => 0.05,
       uptime_ms: () => sim.uptime_ms(),
+      refresh: async () => undefined,
       diskLow: () => (sim.disk_full ? "disk low" : null),
       takeLock: async () => sim.takeLock(this),
       reap: () => this.#reap(),
