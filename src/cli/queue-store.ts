@@ -1,6 +1,7 @@
 import { basename } from "node:path";
-import { inputError } from "../core/errors.ts";
-import { openSetting, readSnapshot, type Setting } from "../daemon/index.ts";
+import { inputError, TouchstonedError } from "../core/errors.ts";
+import { isAlive } from "../core/process-table.ts";
+import { openSetting, readSnapshot, wakeDaemon, type Setting } from "../daemon/index.ts";
 import { isEnded, type Job } from "../queue/index.ts";
 import { openStation } from "../station/index.ts";
 import { openSqliteStore, type Store } from "../store/index.ts";
@@ -20,6 +21,23 @@ export async function commandSetting(
   return openSetting(await openStation({ explicit: options.station, env, cwd }), clock, env);
 }
 
+async function openBeside({ files }: Setting, now_ms: number) {
+  try {
+    return await openSqliteStore({ path: files.store, now_ms, role: "guest" });
+  } catch (error) {
+    if (!(error instanceof TouchstonedError) || error.code !== "store_missing") throw error;
+    const daemon = readSnapshot(files.snapshot)?.process;
+    if (daemon === undefined || !isAlive(daemon)) throw error;
+    wakeDaemon(files);
+    throw new TouchstonedError({
+      code: error.code,
+      exitCode: error.exitCode,
+      message: `${error.message}: the daemon that runs (pid ${daemon.pid}) has lost it`,
+      hint: "It ends by itself. Start it again: it makes a new one from the files.",
+    });
+  }
+}
+
 /** Opens the store beside the daemon. */
 export async function withStore<T>(
   options: StationOptions,
@@ -27,9 +45,8 @@ export async function withStore<T>(
   work: (store: Store, setting: Setting) => Promise<T>,
 ): Promise<T> {
   const setting = await commandSetting(options, context);
-  const { files } = setting;
   const now_ms = context.clock.now_ms();
-  const { store } = await openSqliteStore({ path: files.store, now_ms, role: "guest" });
+  const { store } = await openBeside(setting, now_ms);
   try {
     return await work(store, setting);
   } finally {

@@ -52,14 +52,18 @@ function placedById(root: string): Map<string, string[]> {
 }
 
 /** Accepted means never lost: store, directory, snapshot and file of one submission. */
-function checkSubmission(submission: Submission, placed: readonly string[]): string[][] {
+function checkSubmission(
+  submission: Submission,
+  placed: readonly string[],
+  runs_away: boolean,
+): string[][] {
   const found: string[][] = [];
   const detail = detailOf(submission);
   if (placed.length > 1) found.push(["one_place", `its file is in ${placed.join(" and in ")}`]);
   if (submission.open_jobs > 0 && placed.length > 0 && submission.placed_path === null) {
     found.push(["one_place", `its file was put away (${placed.join()}) before its jobs had ended`]);
   }
-  if (detail === null || submission.placed_path !== null) return found;
+  if (detail === null || submission.placed_path !== null || runs_away) return found;
   const path = submission.snapshot_path;
   if (path === null || !existsSync(path)) {
     found.push(["accepted_not_lost", "what was taken up of it is gone"]);
@@ -215,6 +219,7 @@ export async function checkStation(options: CheckStationOptions): Promise<Statio
     for (const [rule = "", message = ""] of checkSubmission(
       submission,
       placed.get(submission.id) ?? [],
+      options.runs_fault !== null,
     )) {
       violations.push({ rule, subject: submission.id, message });
     }

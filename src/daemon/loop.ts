@@ -22,7 +22,10 @@ export interface LoopDeps {
   store: Store;
   inbox: Pick<Inbox, "pass" | "finishEnded">;
   summaries: Pick<Summaries, "sync" | "ids">;
-  report: Pick<Report, "warn" | "say" | "state" | "inboxBlocked" | "jobStarts" | "jobEnds">;
+  report: Pick<
+    Report,
+    "warn" | "say" | "state" | "inboxBlocked" | "fileStuck" | "jobStarts" | "jobEnds"
+  >;
   clock: Clock;
   log: Log;
   owner_id: string;
@@ -128,6 +131,7 @@ export class Loop {
     for (const text of pass.warnings) report.warn(text);
     for (const { name, outcome } of pass.outcomes) {
       log.info({ name, ...outcome }, "inbox");
+      report.fileStuck(name, outcome.kind === "trouble" ? outcome.message : null);
       if (outcome.kind === "accepted") {
         report.say(
           `${name}: taken up as submission ${outcome.submission_id}, ${outcome.jobs} jobs`,

@@ -13,7 +13,7 @@ type Standing = Pick<
   DaemonSnapshot,
   "root" | "process" | "owner_id" | "runners" | "memory_mb" | "lock_path"
 > & {
-  inbox: Omit<DaemonSnapshot["inbox"], "blocked">;
+  inbox: Omit<DaemonSnapshot["inbox"], "blocked" | "stuck">;
 };
 
 export interface ReportOptions {
@@ -32,6 +32,8 @@ export class Report {
   readonly #warnings: DaemonSnapshot["warnings"] = [];
   #running: RunningSnapshot | null = null;
   #blocked: string | null = null;
+  /** Why files are not taken up yet, by name. */
+  readonly #stuck: Record<string, string> = {};
   #next_look_ms: number | null = null;
   #progress_ms = -Infinity;
   #state: State | null = null;
@@ -56,7 +58,7 @@ export class Report {
         lock_held: state.lock_held,
         disk_low: state.disk_low,
         running: this.#running,
-        inbox: { ...standing.inbox, blocked: this.#blocked },
+        inbox: { ...standing.inbox, blocked: this.#blocked, stuck: this.#stuck },
         next_look: this.#next_look_ms === null ? null : isoTime(this.#next_look_ms),
         warnings: this.#warnings,
       });
@@ -93,6 +95,12 @@ export class Report {
   inboxBlocked(reason: string | null): void {
     if (reason !== null && reason !== this.#blocked) this.warn(reason);
     this.#blocked = reason;
+  }
+
+  /** What became of a file of the inbox: `why` it waits, or null where it does not any more. */
+  fileStuck(name: string, why: string | null): void {
+    if (why === null) delete this.#stuck[name];
+    else this.#stuck[name] = why;
   }
 
   jobStarts(job: Job): void {

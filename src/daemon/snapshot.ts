@@ -47,7 +47,12 @@ export interface DaemonSnapshot {
   lock_held: string | null;
   disk_low: string | null;
   running: RunningSnapshot | null;
-  inbox: { path: string; min_age_ms: number; blocked: string | null };
+  inbox: {
+    path: string;
+    min_age_ms: number;
+    blocked: string | null;
+    stuck?: Record<string, string>;
+  };
   /** When it looks again, if nothing wakes it earlier. RFC 3339. */
   next_look: string | null;
   /** The last few, newest last. */

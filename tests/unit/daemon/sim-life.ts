@@ -141,6 +141,7 @@ export class Life {
       state: ignore,
       inboxBlocked: ignore,
       jobStarts: ignore,
+      fileStuck: ignore,
       jobEnds: ignore,
     };
     return new Loop({
