@@ -63,14 +63,17 @@ Example:
 function declareLooks(queue: Command, act: Act): void {
   const submit = queue
     .command("submit")
-    .description("drop queue files into the inbox, whole or not at all")
+    .description("check queue files and drop them into the inbox, whole or not at all")
     .argument("<files...>", "queue files (YAML or JSON)")
     .option("--rename", "where the name is taken, add a number instead of refusing")
+    .option("--force", "drop it although it has errors: it will be rejected, with the reason")
     .option("--json", "where they are and when they are taken up, as JSON")
     .action(act(() => import("../commands/queue-submit.ts")));
   withExamples(
     submit,
-    `Examples:
+    `A file that would be rejected is refused (exit 64), with what is wrong in it.
+
+Examples:
   touchstoned queue submit night.yaml
   touchstoned queue submit --rename nightly/*.yaml`,
   );

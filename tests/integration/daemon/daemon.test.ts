@@ -157,7 +157,7 @@ test("submit drops a whole file and says when it is taken up", async () => {
   expect(alone).toMatchObject([{ taken_up: null }]);
   const again = await station.night.run("queue", "submit", file);
   expect([again.exit_code, again.stderr]).toEqual([64, expect.stringContaining("there already")]);
-  expect((await station.status()).inbox).toEqual([{ name: "night.json", ripe: null }]);
+  expect((await station.status()).inbox).toEqual([{ name: "night.json", ripe: null, stuck: null }]);
   const daemon = await station.daemon();
   await station.waitPlaced("done");
   const [second] = await station.json<{ taken_up: string }[]>("queue", "submit", file);
