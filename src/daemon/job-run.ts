@@ -33,7 +33,7 @@ export interface JobRunDeps {
   /** Path of the record of the running step. */
   running_path: string;
   min_free_disk_mb: number;
-  directoryFault(job: Job): JobPlaceFault | null;
+  directoryFault: (job: Job) => JobPlaceFault | null;
   /** Lets the running step end; the job is handed back then. */
   soft: AbortSignal;
   /** Ends the running step. */

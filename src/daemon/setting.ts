@@ -6,7 +6,7 @@ import { selfCommand } from "../core/program.ts";
 import type { UlidSource } from "../core/ids.ts";
 import { createParser, stationTrust, type IntakeWorld } from "../intake/index.ts";
 import type { QueueContext } from "../queue/index.ts";
-import { acquireModelLock, type ModelLock, type Station } from "../station/index.ts";
+import { acquireModelLock, requireInbox, type ModelLock, type Station } from "../station/index.ts";
 import { realLoaders, realRooms, type Loaders, type Rooms } from "../steps/index.ts";
 import type { Store } from "../store/index.ts";
 import { stateFiles, type StateFiles } from "./files.ts";
@@ -54,6 +54,7 @@ export function openSetting(station: Station, clock: Clock, env: Env): Setting {
 
 /** Throws a configuration error (78) where queue files of this station may not run unattended. */
 export function requireTrust(station: Station): void {
+  requireInbox(station.root);
   if (station.trusted) return;
   throw configError(
     `the daemon does not run in a station that is not trusted: ${station.trust_reason ?? ""}`,

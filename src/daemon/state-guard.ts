@@ -17,6 +17,10 @@ function look(path: string): Seen | null {
   }
 }
 
+function same(before: Seen | null, now: Seen | null): boolean {
+  return before?.dev === now?.dev && before?.ino === now?.ino;
+}
+
 function gone(message: string): TouchstonedError {
   return new TouchstonedError({
     code: "state_gone",
@@ -33,8 +37,6 @@ function gone(message: string): TouchstonedError {
  */
 export function guardState(files: Pick<StateFiles, "lock" | "store">): () => void {
   const [lock, store] = [look(files.lock), look(files.store)];
-  const same = (before: Seen | null, now: Seen | null): boolean =>
-    before?.dev === now?.dev && before?.ino === now?.ino;
   return () => {
     if (!same(lock, look(files.lock))) {
       throw gone(`${files.lock} was removed or replaced while the daemon ran`);

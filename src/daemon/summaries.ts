@@ -78,7 +78,7 @@ function noteState(summary: Summary, jobs: readonly Job[], now_ms: number): void
   }
   summary.ended = null;
   if (jobs.some((job) => isRunning(job))) [summary.state, summary.reason] = ["running", null];
-  else [summary.state, summary.reason] = ["waiting", "in the queue; `touchstoned status` says why"];
+  else [summary.state, summary.reason] = ["waiting", "in the queue; touchstoned status says why"];
 }
 
 /** The summaries of the submissions that are being worked on, kept in step with their jobs. */

@@ -1,7 +1,7 @@
 export { calibrationSettings, type CalibrationSettings } from "./calibration.ts";
 export { checkConfig } from "./check.ts";
 export { faultText } from "./config-file.ts";
-export { confine } from "./confine.ts";
+export { confine, requireInbox } from "./confine.ts";
 export { askingUser, chainFault, modeFault } from "./guarded.ts";
 export { initStation } from "./init.ts";
 export { inspectStation, type Inspection } from "./inspect.ts";

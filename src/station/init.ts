@@ -117,7 +117,7 @@ export async function initStation(
   } catch (error) {
     const code = systemErrorCode(error);
     if (code !== "EEXIST" && code !== "ENOTDIR") throw error;
-    throw configError(`${directory}: it is no directory`, "Name one, or a name that is free.");
+    throw configError(`${directory}: it is not a directory`, "Name one, or a name that is free.");
   }
   const root = realpathSync(directory);
   refuseNested(root, env, machineConfigPath(env));

@@ -8,6 +8,7 @@ import { isAlive } from "../../core/process-table.ts";
 import { readSnapshot, type Setting } from "../../daemon/index.ts";
 import { judgeName, stationTrust, submitFile } from "../../intake/index.ts";
 import { MAX_QUEUE_FILE_BYTES } from "../../queue/index.ts";
+import { requireInbox } from "../../station/index.ts";
 import { realLoaders, takeUp } from "../../steps/index.ts";
 import type { CommandAction } from "../context.ts";
 import { commandSetting, type StationOptions } from "../queue-store.ts";
@@ -68,6 +69,7 @@ export const run: CommandAction<QueueSubmitOptions> = async (options, context) =
     if (options.force !== true) proveFile(setting, path, bytes);
     return { name: basename(path), bytes };
   });
+  requireInbox(station.root);
   ensureDir(inbox);
   const snapshot = readSnapshot(files.snapshot);
   const daemon = snapshot !== undefined && isAlive(snapshot.process);

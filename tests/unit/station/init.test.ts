@@ -67,7 +67,7 @@ describe("initStation", () => {
     const path = join(home, "file");
     writeFileSync(path, "");
     await expect(initStation(path, { env, cwd: home })).rejects.toThrow(
-      `${path}: it is no directory`,
+      `${path}: it is not a directory`,
     );
   });
 
