@@ -20,7 +20,8 @@ const BELOW_DAEMON = [
 /**
  * Which rooms a room may enter (ARCHITECTURE.md has the same table in words). A room that is not
  * named here may be entered by nobody. `core` is a toolbox and is entered by file; every other room
- * is entered by its `index.ts` alone, or by its `light.ts` where a command must start fast.
+ * is entered by its `index.ts` alone, or by its `light.ts` where a command must start fast, or by its
+ * `resident.ts` from what stays in memory for weeks.
  */
 const MAY_ENTER: Record<string, readonly string[]> = {
   core: [],
@@ -75,12 +76,12 @@ const roomRules = rooms.map((room): OxlintOverride => {
       patterns.push({
         group: [
           ...inside,
-          ...["index", "light"].flatMap((door) => [
+          ...["index", "light", "resident"].flatMap((door) => [
             `!../${other}/${door}.ts`,
             `!../../${other}/${door}.ts`,
           ]),
         ],
-        message: `enter ${other} by ${other}/index.ts (or light.ts, which loads no schema library)`,
+        message: `enter ${other} by ${other}/index.ts (or light.ts and resident.ts, which load no schema library)`,
       });
     }
   }

@@ -22,6 +22,11 @@ if (argv.length === 1 && argv[0] === "--version") {
   // of what Node needs to start.
   writeSync(1, `${packageVersion()}\n`);
 } else {
+  if (argv[0] === "daemon") {
+    // Before anything was compiled for speed.
+    const { staySmall } = await import("../core/small-heap.ts");
+    staySmall();
+  }
   const { runFast } = await import("./fast.ts");
   // The one place where this program ends itself. Open sockets or timers must not hold it.
   const fast = await runFast(argv, (stream, line) => {

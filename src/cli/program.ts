@@ -10,6 +10,7 @@ import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
 import { declareModel } from "./declare/model.ts";
+import { declareOpenStation } from "./declare/open-station.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
@@ -46,6 +47,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareSampler,
   declareStep,
   declareTakeUp,
+  declareOpenStation,
 ];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */

@@ -11,6 +11,7 @@ import {
   readSync,
   renameSync,
   rmdirSync,
+  statfsSync,
   unlinkSync,
   writeSync,
   type BigIntStats,
@@ -191,4 +192,14 @@ export function removeTree(disk: Disk, path: string): void {
     else unlinkIfThere(disk, inner);
   }
   disk.rmdir(path);
+}
+
+/** Room that is left for us where `path` is, MB; null where nobody can tell. */
+export function freeDiskMb(path: string): number | null {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return (bavail * bsize) / 1e6;
+  } catch {
+    return null;
+  }
 }

@@ -1,6 +1,5 @@
 import { spawn, type StdioOptions } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { execa } from "execa";
 import type { Clock } from "./clock.ts";
 import { errorMessage, systemErrorCode } from "./errors.ts";
 import {
@@ -59,6 +58,8 @@ export async function runCommand(
   args: readonly string[],
   options: CommandOptions,
 ): Promise<CommandResult> {
+  // Half of what a small command costs would be this library, and the daemon rarely needs it.
+  const { execa } = await import("execa");
   const result = await execa(file, args, {
     timeout: options.timeout_s * 1000,
     forceKillAfterDelay: 2000,
@@ -125,6 +126,7 @@ export async function runAttached(
     terminal: boolean;
   },
 ): Promise<TreeExit & { spawn_error_code: string | null }> {
+  const { execa } = await import("execa");
   const child = execa(file, args, {
     cleanup: false,
     reject: false,

@@ -1,8 +1,9 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { errorMessage } from "../core/errors.ts";
-import { machineConfigPath, openStation, POLICY_NAME, type Station } from "../station/index.ts";
-import { choicesOf, type Setting } from "./setting.ts";
+import { selfCommand } from "../core/program.ts";
+import { runForAnswer } from "../core/tool.ts";
+import { machineConfigPath, POLICY_NAME, type Env, type Station } from "../station/resident.ts";
+import type { OpenedStation } from "./base.ts";
 
 /** What a file is known by; two of the same size within one tick of the clock differ by inode. */
 function keyOf(path: string): string {
@@ -10,23 +11,43 @@ function keyOf(path: string): string {
   return stat === undefined ? "" : `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}`;
 }
 
+export type Opening = { ok: true; station: Station } | { ok: false; reason: string };
+
+/** Opens a station in a child: what reads YAML and checks schemas is not to stay in our memory. */
+async function openInChild(root: string): Promise<Opening> {
+  const [program, ...args] = selfCommand();
+  const { exit_code, answer, complaints } = await runForAnswer(
+    program,
+    [...args, "_open-station", "--station", root],
+    { cwd: "/", quiet: true },
+  );
+  if (exit_code === 0) return { ok: true, station: (JSON.parse(answer) as OpenedStation).station };
+  const said = complaints.trim().replace(/^error: /, "");
+  return { ok: false, reason: said === "" ? `exit ${exit_code ?? "by a signal"}` : said };
+}
+
 /**
  * machine.yaml and touchstoned.yaml of a running daemon. What is written into them holds from its next
  * look on; while one of them is faulty, what runs goes on by the last good ones and nothing new begins.
  */
 export class Configuration {
-  readonly #setting: Pick<Setting, "station" | "env" | "context">;
+  /** Gets the new settings. */
+  readonly #station: Station;
+  readonly #env: Env;
+  readonly #open: (root: string) => Promise<Opening>;
   #key: string;
   #fault: string | null = null;
 
-  constructor(setting: Pick<Setting, "station" | "env" | "context">) {
-    this.#setting = setting;
+  constructor(station: Station, env: Env, open = openInChild) {
+    this.#station = station;
+    this.#env = env;
+    this.#open = open;
     this.#key = this.#look();
   }
 
   #look(): string {
-    const { station, env } = this.#setting;
-    return [machineConfigPath(env), join(station.root, POLICY_NAME)].map(keyOf).join(" ");
+    const paths = [machineConfigPath(this.#env), join(this.#station.root, POLICY_NAME)];
+    return paths.map((path) => keyOf(path)).join(" ");
   }
 
   /** Why nothing new may begin; null where it may. */
@@ -47,23 +68,20 @@ export class Configuration {
   }
 
   async #read(): Promise<string[]> {
-    const { station, env, context } = this.#setting;
-    let fresh: Station;
-    try {
-      fresh = await openStation({ explicit: station.root, env, cwd: station.root });
-    } catch (error) {
-      this.#fault = `the configuration has faults, nothing new begins: ${errorMessage(error)}`;
+    const station = this.#station;
+    const opening = await this.#open(station.root);
+    if (!opening.ok) {
+      this.#fault = `the configuration has faults, nothing new begins: ${opening.reason}`;
       return [];
     }
-    if (!fresh.trusted) {
-      this.#fault = `this station is not trusted any more, nothing new begins: ${fresh.trust_reason ?? ""}`;
+    const { settings, machine, trusted, trust_reason, runs_dir } = opening.station;
+    if (!trusted) {
+      this.#fault = `this station is not trusted any more, nothing new begins: ${trust_reason ?? ""}`;
       return [];
     }
     this.#fault = null;
-    const { settings, machine, trusted, trust_reason } = fresh;
     Object.assign(station, { settings, machine, trusted, trust_reason });
-    Object.assign(context, choicesOf(station));
-    if (fresh.runs_dir === station.runs_dir) return [];
-    return [`runs_dir ${fresh.runs_dir} is used from the next start of the daemon on`];
+    if (runs_dir === station.runs_dir) return [];
+    return [`runs_dir ${runs_dir} is used from the next start of the daemon on`];
   }
 }

@@ -1,36 +1,41 @@
-import { existsSync, watch } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, readdirSync, watch } from "node:fs";
 import { uptime } from "node:os";
 import type { Clock } from "../core/clock.ts";
+import { freeDiskMb, realDisk } from "../core/disk.ts";
 import { errorMessage } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
+import { Lazy } from "../core/lazy.ts";
 import { fileLog, type Log } from "../core/log.ts";
-import { Inbox, watchInbox } from "../intake/index.ts";
-import { keepAwake } from "../probes/index.ts";
-import { requireRuns, resolveLockPath, runsFault, type Station } from "../station/index.ts";
-import type { Job } from "../queue/index.ts";
-import { claimDirectory } from "../steps/index.ts";
+import {
+  Inbox,
+  stationTrust,
+  watchInbox,
+  type IntakeWorld,
+  type Parser,
+} from "../intake/resident.ts";
+import { requireRuns, resolveLockPath, runsFault, type Station } from "../station/resident.ts";
 import { openSqliteStore, type Store } from "../store/index.ts";
-import { wasHeld } from "./files.ts";
+import { openBase, requireTrust, takeDaemonLock, type Base } from "./base.ts";
 import { Configuration } from "./configuration.ts";
-import { JobRun, type JobPlaceFault } from "./job-run.ts";
-import { Loop } from "./loop.ts";
-import { modelMemoryMb } from "./model-memory.ts";
+import type { Engine } from "./engine.ts";
+import { wasHeld } from "./files.ts";
+import { Loop, type LoopEnd } from "./loop.ts";
 import { adoptOrphan } from "./orphan.ts";
 import { beatOnce, heartbeat, registerOwner, type Registered } from "./owner.ts";
-import { rebuildStore, type RebuildReport } from "./rebuild.ts";
 import { Report } from "./report.ts";
-import { intakeWorld, openSetting, requireTrust, takeDaemonLock, type Setting } from "./setting.ts";
 import { guardState } from "./state-guard.ts";
-import { Summaries } from "./summaries.ts";
 
 export interface DaemonOptions {
   station: Station;
+  /** What a model can have here, MB; null where that is not known. */
+  memory_mb: number | null;
   clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   /** Gives the handler of signals: `stop` comes once for each request. */
   onSignals: (handler: { stop: () => void; rescan: () => void }) => void;
   say: (text: string) => void;
+  /** False where this process cannot be replaced by a new one. */
+  renewable: boolean;
   random?: () => number;
 }
 
@@ -54,36 +59,37 @@ class Unwinder {
   }
 }
 
-export function rebuildText(report: RebuildReport): string {
-  const { submissions, complete, pending, failed, cancelled, left_out, held } = report;
-  const parts = [`${complete} jobs complete`, `${pending} to run`];
-  if (failed > 0) parts.push(`${failed} failed`);
-  if (cancelled > 0) parts.push(`${cancelled} cancelled`);
-  if (left_out.length > 0) parts.push(`${left_out.length} left out`);
-  const hold = held ? "; the queue is held as before (touchstoned queue release)" : "";
-  return `${submissions} submissions: ${parts.join(", ")}${hold}`;
+function isEmpty(path: string): boolean {
+  try {
+    return readdirSync(path).length === 0;
+  } catch {
+    return false;
+  }
 }
 
 /** Opens the store; one that is new or was set aside is filled from the files. */
-async function openStore(setting: Setting, warn: (text: string) => void): Promise<Store> {
-  const { files, clock, station } = setting;
+async function openStore(base: Base, warn: (text: string) => void): Promise<Store> {
+  const { files, clock, station, env, inbox } = base;
   // Without the runs a new store would be an empty one.
-  const fresh = station.runs_fault === null;
-  if (!fresh && !existsSync(files.store)) requireRuns(station);
+  const away = runsFault(station) !== null;
+  if (away && !existsSync(files.store)) requireRuns(station);
   const opened = await openSqliteStore({
     path: files.store,
     now_ms: clock.now_ms(),
-    role: fresh ? "owner" : "guest",
+    role: away ? "guest" : "owner",
   });
   if (opened.set_aside !== null) {
     warn(`${files.store} was unreadable: moved to ${opened.set_aside}, rebuilt from the files`);
   }
-  if (opened.created) {
+  const held = wasHeld(files);
+  if (opened.created && (held || !isEmpty(station.runs_dir))) {
+    const { openSetting, rebuildStore, rebuildText } = await import("./index.ts");
     const report = await rebuildStore({
-      ...setting,
+      ...openSetting(station, clock, env),
+      inbox,
       store: opened.store,
       runs_dir: station.runs_dir,
-      held: wasHeld(files),
+      held,
     });
     if (report.submissions + report.left_out.length > 0 || report.held)
       warn(`rebuilt ${rebuildText(report)}`);
@@ -92,25 +98,11 @@ async function openStore(setting: Setting, warn: (text: string) => void): Promis
   return opened.store;
 }
 
-/** Why no new work may begin: the disk that holds state and runs is nearly full, for one. */
-function blocked(setting: Setting, configuration: Configuration): string | null {
-  return configuration.fault ?? runsFault(setting.station) ?? diskLow(setting);
-}
-
-/** Why a job cannot run although nothing is wrong with it. */
-function directoryFault({ station }: Setting, { bundle_dir }: Job): JobPlaceFault | null {
-  const fault = runsFault(station);
-  if (fault !== null) return { reason: fault, returns: true };
-  const directory = dirname(bundle_dir);
-  if (existsSync(directory)) return null;
-  return { reason: `its run ${directory} is not there`, returns: false };
-}
-
-function diskLow(setting: Setting): string | null {
-  const { rooms, station } = setting;
+/** The disk that holds state and runs is nearly full. */
+function diskLow({ station }: Base): string | null {
   const { min_free_disk_mb } = station.settings.limits;
   for (const path of [station.runs_dir, station.state_dir]) {
-    const free_mb = rooms.free_disk_mb(path);
+    const free_mb = freeDiskMb(path);
     if (free_mb === null || free_mb >= min_free_disk_mb) continue;
     const asked = `limits.min_free_disk_mb asks for ${min_free_disk_mb}`;
     return `disk low: only ${Math.floor(free_mb)} MB left at ${path}, ${asked}`;
@@ -119,8 +111,8 @@ function diskLow(setting: Setting): string | null {
 }
 
 /** Hints from the inbox and from commands; their loss is a warning, since the loop rescans. */
-async function watchHints(setting: Setting, loop: Loop, report: Report, close: Unwinder) {
-  const { files, inbox } = setting;
+async function watchHints(base: Base, loop: Loop, report: Report, close: Unwinder) {
+  const { files, inbox } = base;
   const watcher = await watchInbox({
     inbox,
     onHint: () => loop.wake("inbox"),
@@ -138,11 +130,9 @@ async function watchHints(setting: Setting, loop: Loop, report: Report, close: U
 }
 
 interface Opened {
-  setting: Setting;
+  base: Base;
   store: Store;
   owner: Registered;
-  /** What a model can have here, MB. */
-  memory_mb: number | null;
   report: Report;
   configuration: Configuration;
   log: Log;
@@ -153,20 +143,62 @@ function runnerNames({ machine }: Station): string[] {
   return machine.runners.map(({ name }) => name);
 }
 
+/** Why nothing is taken up and nothing begins; null where nothing stands in the way. */
+function faultOf({ base, configuration }: Opened): string | null {
+  return configuration.fault ?? runsFault(base.station);
+}
+
+/** The engine's parser. To have it warm means to have the whole engine, which is needed next. */
+function lazyParser(engine: Lazy<Engine>): Parser {
+  const then = async (what: (parser: Parser) => void): Promise<void> => {
+    try {
+      what((await engine.get()).parser);
+    } catch {
+      // `parse` says it where somebody hears it.
+    }
+  };
+  let asked = false;
+  return {
+    warm() {
+      asked = true;
+      void then((parser) => parser.warm());
+    },
+    parse: async (...request) => (await engine.get()).parser.parse(...request),
+    close() {
+      if (asked) void then((parser) => parser.close());
+      asked = false;
+    },
+  };
+}
+
+function intakeWorld(opened: Opened, parser: Parser): IntakeWorld {
+  const { base, store } = opened;
+  const { station, inbox, clock, env, new_id } = base;
+  const trust = stationTrust(inbox, env);
+  const world: IntakeWorld = {
+    paths: { inbox, runs_dir: station.runs_dir, state_dir: station.state_dir },
+    disk: realDisk,
+    clock,
+    new_id,
+    store,
+    trust: { ...trust, inbox: () => faultOf(opened) ?? trust.inbox() },
+    parser,
+  };
+  return world;
+}
+
 /** Puts the loop together. */
-function makeLoop(
-  opened: Opened,
-  inbox: Inbox,
-  stop: { soft: AbortSignal; hard: AbortSignal },
-): Loop {
-  const { setting, store, owner, report, log, options, configuration } = opened;
-  const { station, clock, rooms, files } = setting;
-  const guard = guardState(files);
-  const summaries = new Summaries({ store, rooms, log });
+function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
+  const { base, store, owner, report, log, options, configuration } = opened;
+  const { station, clock } = base;
+  const guard = guardState(base.files);
   return new Loop({
     store,
     inbox,
-    summaries,
+    summaries: {
+      sync: async (id, when) => (await engine.get()).summaries.sync(id, when),
+      ids: () => engine.now()?.summaries.ids() ?? [],
+    },
     report,
     clock,
     log,
@@ -174,60 +206,49 @@ function makeLoop(
     get runners() {
       return runnerNames(station);
     },
-    memory_mb: opened.memory_mb,
+    memory_mb: options.memory_mb,
     random: options.random ?? Math.random,
     uptime_ms: () => (process.platform === "linux" ? uptime() * 1000 : null),
     async refresh() {
       guard();
       for (const text of await configuration.refresh()) report.warn(text);
     },
-    diskLow: () => blocked(setting, configuration),
-    takeLock: (signal) =>
-      rooms.lock({ wait_s: 0, purpose: "daemon", run_id: null, signal, comes_back: true }),
+    diskLow: () => faultOf(opened) ?? diskLow(base),
+    // A new process would not know of a fault that was found in this one.
+    grown: () => options.renewable && engine.now() !== undefined && configuration.fault === null,
+    takeLock: async (signal) => {
+      const { rooms } = await engine.get();
+      return rooms.lock({ wait_s: 0, purpose: "daemon", run_id: null, signal, comes_back: true });
+    },
     reap: () => beatOnce({ store, owner, clock, log, onReaped: () => undefined }),
-    jobRun: (job) =>
-      new JobRun(
-        {
-          store,
-          rooms,
-          summaries,
-          log,
-          running_path: files.running,
-          min_free_disk_mb: station.settings.limits.min_free_disk_mb,
-          ...stop,
-          directoryFault: (one) => directoryFault(setting, one),
-          claimDirectory: (directory) => claimDirectory(directory, clock, stop.hard),
-          keepAwake: async () =>
-            station.settings.power.keep_awake === "while_running"
-              ? keepAwake({ clock })
-              : { release: async () => undefined },
-          emit: (_job, event) => report.event(event),
-        },
-        job,
-      ),
+    jobRun(job) {
+      const ready = engine.now();
+      if (ready === undefined) throw new Error("a job begins before there is anything to run it");
+      return ready.jobRun(job);
+    },
   });
 }
 
 /**
- * Runs the daemon of a station until it is stopped. Opens in order, closes in reverse. Throws
+ * Runs the daemon of a station until it is stopped, or has `outgrown` itself: then everything is
+ * closed, and the caller is to start it anew. Opens in order, closes in reverse. Throws
  * `not_trusted` (78), `daemon_busy` (75) that names who runs, and what the store throws.
  */
-export async function runDaemon(options: DaemonOptions): Promise<void> {
+export async function runDaemon(options: DaemonOptions): Promise<LoopEnd> {
   const { station, clock, env } = options;
   requireTrust(station);
-  const setting = openSetting(station, clock, env);
-  const { files } = setting;
+  const base = openBase(station, clock, env);
+  const { files } = base;
   const close = new Unwinder();
-  const lock = await takeDaemonLock(setting, "daemon");
+  const lock = await takeDaemonLock(base, "daemon");
   close.add(() => lock.release());
   const log = fileLog(files.log);
   const early: string[] = [];
   try {
     log.info({ root: station.root, pid: process.pid }, "daemon opens");
-    const store = await openStore(setting, (text) => early.push(text));
+    const store = await openStore(base, (text) => early.push(text));
     close.add(() => store.close());
     const owner = await registerOwner(store, clock.now_ms());
-    const memory_mb = await modelMemoryMb(station, clock);
     const report = new Report({
       path: files.snapshot,
       standing: {
@@ -237,26 +258,26 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         get runners() {
           return runnerNames(station);
         },
-        memory_mb,
+        memory_mb: options.memory_mb,
         lock_path: resolveLockPath(env, station.machine).path,
-        inbox: { path: setting.inbox, min_age_ms: station.settings.inbox.min_age_seconds * 1000 },
+        inbox: { path: base.inbox, min_age_ms: station.settings.inbox.min_age_seconds * 1000 },
       },
       clock,
       log,
       say: options.say,
     });
     for (const text of early) report.warn(text);
-    const configuration = new Configuration(setting);
-    await work({ setting, store, owner, memory_mb, report, configuration, log, options }, close);
+    const configuration = new Configuration(station, env);
+    return await work({ base, store, owner, report, configuration, log, options }, close);
   } finally {
     await close.run(log);
     log.info("daemon closed");
   }
 }
 
-async function work(opened: Opened, close: Unwinder): Promise<void> {
-  const { setting, store, owner, report, log, options } = opened;
-  const { clock, station, files } = setting;
+async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
+  const { base, store, owner, report, log, options } = opened;
+  const { clock, station, files } = base;
   close.add(async () => {
     const outcome = await store.deregister(owner.id);
     if (!outcome.ok) log.warn(outcome.reason);
@@ -264,15 +285,20 @@ async function work(opened: Opened, close: Unwinder): Promise<void> {
   const running_path = files.running;
   const adopted = await adoptOrphan({ store, owner, running_path, clock, log });
   await beatOnce({ store, owner, clock, log, onReaped: () => undefined });
-  const fault = () => opened.configuration.fault ?? runsFault(station);
-  const inbox = new Inbox(intakeWorld(setting, store, fault), {
+  const [soft, hard, beats] = [new AbortController(), new AbortController(), new AbortController()];
+  const signals = { soft: soft.signal, hard: hard.signal };
+  const engine = new Lazy(async () => {
+    const { openEngine } = await import("./engine.ts");
+    return openEngine({ base, store, log, ...signals, emit: (event) => report.event(event) });
+  });
+  if (adopted !== null) await engine.get();
+  const inbox = new Inbox(intakeWorld(opened, lazyParser(engine)), {
     min_age_ms: station.settings.inbox.min_age_seconds * 1000,
   });
   close.add(() => inbox.close());
   const recovery = await inbox.recover();
   for (const text of recovery.troubles) report.warn(text);
-  const [soft, hard, beats] = [new AbortController(), new AbortController(), new AbortController()];
-  const loop = makeLoop(opened, inbox, { soft: soft.signal, hard: hard.signal });
+  const loop = makeLoop(opened, inbox, engine);
   options.onSignals({
     rescan: () => loop.wake("queue"),
     stop() {
@@ -284,7 +310,7 @@ async function work(opened: Opened, close: Unwinder): Promise<void> {
       loop.stop();
     },
   });
-  await watchHints(setting, loop, report, close);
+  await watchHints(base, loop, report, close);
   const beating = heartbeat({
     store,
     owner,
@@ -298,11 +324,14 @@ async function work(opened: Opened, close: Unwinder): Promise<void> {
     await beating;
   });
   report.say(`daemon of ${station.root} runs as ${owner.id}, pid ${process.pid}`);
+  let end: LoopEnd;
   try {
-    await loop.run(adopted);
+    end = await loop.run(adopted);
   } catch (error) {
     hard.abort();
     await loop.settled();
     throw error;
   }
+  if (end === "outgrown") report.say("nothing in sight: starts anew, to give memory back");
+  return end;
 }

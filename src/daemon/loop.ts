@@ -1,11 +1,11 @@
 import type { Clock } from "../core/clock.ts";
 import { EXIT, errorMessage, TouchstonedError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { Inbox, PassReport } from "../intake/index.ts";
-import type { Job } from "../queue/index.ts";
-import type { HeldLock } from "../steps/index.ts";
+import type { Inbox, PassReport } from "../intake/resident.ts";
+import type { Job } from "../queue/resident.ts";
+import type { HeldLock } from "../steps/resident.ts";
 import type { Store } from "../store/index.ts";
-import { START, step, type Effect, type Event, type Now, type State } from "./core.ts";
+import { RESCAN_MS, START, step, type Effect, type Event, type Now, type State } from "./core.ts";
 import { findGap, type Clocks } from "./gaps.ts";
 import type { JobRun } from "./job-run.ts";
 import type { Adopted } from "./orphan.ts";
@@ -17,6 +17,8 @@ export type RunningJob = Pick<JobRun, "run" | "look">;
 
 /** Chance that the end of a job reaps, beside each heartbeat. */
 const REAP_CHANCE = 0.1;
+/** So long nothing may be in sight before the daemon starts anew: a little less than one rescan. */
+const RENEW_AFTER_MS = RESCAN_MS - 5000;
 
 export interface LoopDeps {
   store: Store;
@@ -43,7 +45,12 @@ export interface LoopDeps {
   takeLock: (signal: AbortSignal) => Promise<HeldLock>;
   jobRun: (job: Job) => RunningJob;
   reap: () => Promise<void>;
+  /** Whether it would give memory back to start anew. */
+  grown: () => boolean;
 }
+
+/** `outgrown`: nothing is to be done, and a new process would be a smaller one. */
+export type LoopEnd = "stopped" | "outgrown";
 
 /** Carries out what the core decides, one effect after the other; one job runs beside it. */
 export class Loop {
@@ -55,6 +62,8 @@ export class Loop {
   #lock: HeldLock | null = null;
   #reap_soon = false;
   #queue_changed = false;
+  /** Since when nothing runs and nothing is in sight, monotonic. */
+  #quiet_since_ms: number | null = null;
   readonly #stopping = new AbortController();
 
   constructor(deps: LoopDeps) {
@@ -86,7 +95,7 @@ export class Loop {
   }
 
   /** Goes on until it is stopped, beginning with the job of an orphaned step where there is one. */
-  async run(adopted: Adopted | null): Promise<void> {
+  async run(adopted: Adopted | null): Promise<LoopEnd> {
     if (adopted !== null) {
       const holder = { path: "", release: () => undefined };
       this.#begin(adopted.job, (run) => run.run(holder, adopted.step));
@@ -94,9 +103,22 @@ export class Loop {
     for (let event: Event = { kind: "started" }; ;) {
       const next = step(this.#state, event, this.#now());
       this.#state = next.state;
-      if (next.effect === null || next.effect.kind === "end") return;
+      if (next.effect === null || next.effect.kind === "end") return "stopped";
+      if (next.effect.kind === "wait" && this.#hasOutgrown(next.effect.for_ms)) return "outgrown";
       event = await this.#perform(next.effect);
     }
+  }
+
+  /** Only where the longest wait lies ahead: no file ripens, no job is due, nobody has the lock. */
+  #hasOutgrown(for_ms: number): boolean {
+    const quiet = this.#running === null && for_ms === RESCAN_MS && this.#deps.grown();
+    if (!quiet || this.#state.phase !== "idle") {
+      this.#quiet_since_ms = null;
+      return false;
+    }
+    const now_ms = this.#deps.clock.monotonic_ms();
+    this.#quiet_since_ms ??= now_ms;
+    return now_ms - this.#quiet_since_ms >= RENEW_AFTER_MS;
   }
 
   async #perform(effect: Exclude<Effect, { kind: "end" }>): Promise<Event> {

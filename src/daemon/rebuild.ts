@@ -168,3 +168,13 @@ export async function rebuildStore(options: RebuildOptions): Promise<RebuildRepo
   if (options.held) await options.store.hold(QUEUE, options.rooms.clock.now_ms());
   return report;
 }
+
+export function rebuildText(report: RebuildReport): string {
+  const { submissions, complete, pending, failed, cancelled, left_out, held } = report;
+  const parts = [`${complete} jobs complete`, `${pending} to run`];
+  if (failed > 0) parts.push(`${failed} failed`);
+  if (cancelled > 0) parts.push(`${cancelled} cancelled`);
+  if (left_out.length > 0) parts.push(`${left_out.length} left out`);
+  const hold = held ? "; the queue is held as before (touchstoned queue release)" : "";
+  return `${submissions} submissions: ${parts.join(", ")}${hold}`;
+}

@@ -1,7 +1,7 @@
 import { isoTime, type Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import type { Job } from "../queue/index.ts";
-import { forecast, type RunEvent } from "../steps/index.ts";
+import type { Job } from "../queue/resident.ts";
+import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 

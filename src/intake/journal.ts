@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { z } from "zod";
 import {
   ensureDirSynced,
   removeTree,
@@ -12,28 +11,53 @@ import { systemErrorCode } from "../core/errors.ts";
 import { prettyJson } from "../core/json.ts";
 import type { IntakePaths, IntakeWorld } from "./ports.ts";
 
-const recordSchema = z.strictObject({
-  schema_version: z.literal(1),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  name: z.string(),
-  at_ms: z.number(),
-  /** Parsings that were begun and had no end: each may have cost a whole process. */
-  strikes: z.int().min(0),
-  /** Set once it was parsed: the submission that is being made of it. */
-  storing: z
-    .strictObject({
-      submission_id: z.string(),
-      /** Name of its directory, which may be there in part. */
-      directory: z
-        .string()
-        .regex(/^[A-Za-z0-9._-]+$/)
-        .refine((name) => !name.startsWith(".")),
-    })
-    .nullable(),
-});
-
 /** How far the taking-up of one content got. There is one file for each, gone when it ended. */
-export type JournalRecord = z.output<typeof recordSchema>;
+export interface JournalRecord {
+  schema_version: 1;
+  sha256: string;
+  name: string;
+  at_ms: number;
+  /** Parsings that were begun and had no end: each may have cost a whole process. */
+  strikes: number;
+  /** Set once it was parsed: the submission that is being made of it. */
+  storing: {
+    submission_id: string;
+    /** Name of its directory, which may be there in part. */
+    directory: string;
+  } | null;
+}
+
+const SHA256 = /^[0-9a-f]{64}$/;
+/** One name, and no way out of the directory of runs. */
+const DIRECTORY = /^(?!\.)[A-Za-z0-9._-]+$/;
+
+function isStoring(value: unknown): value is JournalRecord["storing"] {
+  if (value === null) return true;
+  if (typeof value !== "object") return false;
+  const { submission_id, directory } = value as Record<string, unknown>;
+  return (
+    typeof submission_id === "string" && typeof directory === "string" && DIRECTORY.test(directory)
+  );
+}
+
+function isRecord(value: unknown): value is JournalRecord {
+  if (typeof value !== "object" || value === null) return false;
+  const { schema_version, sha256, name, at_ms, strikes, storing } = value as Record<
+    string,
+    unknown
+  >;
+  return (
+    schema_version === 1 &&
+    typeof sha256 === "string" &&
+    SHA256.test(sha256) &&
+    typeof name === "string" &&
+    Number.isFinite(at_ms) &&
+    typeof strikes === "number" &&
+    Number.isSafeInteger(strikes) &&
+    strikes >= 0 &&
+    isStoring(storing)
+  );
+}
 
 const MAX_RECORD_BYTES = 16 * 1024;
 /** A record of a parsing whose file never came back is of no use any more. */
@@ -65,7 +89,8 @@ export function readRecord(
     throw error;
   }
   try {
-    return recordSchema.parse(JSON.parse(text));
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { QueueEntry } from "../queue/index.ts";
+import type { QueueEntry } from "../queue/resident.ts";
 import type { Station } from "../station/index.ts";
 
 /** What the parsing child is given, as one line of JSON. */

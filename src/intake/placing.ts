@@ -1,10 +1,9 @@
 import { basename, dirname, join } from "node:path";
-import { z } from "zod";
 import { fileTime, isoTime } from "../core/clock.ts";
 import { ensureDirSynced, replaceSynced, unlinkIfThere, type DiskStat } from "../core/disk.ts";
 import { systemErrorCode } from "../core/errors.ts";
 import { prettyJson, sha256Hex } from "../core/json.ts";
-import { MAX_QUEUE_FILE_BYTES } from "../queue/index.ts";
+import { MAX_QUEUE_FILE_BYTES } from "../queue/resident.ts";
 import { detailOf } from "./detail.ts";
 import { fitName } from "./names.ts";
 import type { IntakeWorld, StoredSubmission } from "./ports.ts";
@@ -13,13 +12,6 @@ import { fileKey } from "./ripeness.ts";
 import type { RipeFile } from "./scan.ts";
 
 export const REASON_SUFFIX = ".reason.json";
-
-const reasonSchema = z.looseObject({
-  schema_version: z.literal(1),
-  file: z.string(),
-  /** device:inode:size:mtime of the file; what a rename leaves as it is. */
-  identity: z.string(),
-});
 
 /** Rules that are about the file's mode and not about what is in it. */
 const MENDED_IN_PLACE = new Set(["bad_mode", "unreadable"]);
@@ -123,12 +115,13 @@ export function mendRejected(world: IntakeWorld): void {
 function refusedFile(world: IntakeWorld, reason_path: string): string | null {
   const { disk, paths } = world;
   const text = disk.read(reason_path, MAX_QUEUE_FILE_BYTES).bytes.toString("utf8");
-  let reason: z.output<typeof reasonSchema>;
+  let reason: { file?: unknown; identity?: unknown } | null;
   try {
-    reason = reasonSchema.parse(JSON.parse(text));
+    reason = JSON.parse(text);
   } catch {
     return null; // torn by the crash
   }
+  if (typeof reason?.file !== "string") return null;
   const path = join(paths.inbox, basename(reason.file));
   const stat = disk.lstat(path);
   return stat !== undefined && identity(stat) === reason.identity ? path : null;

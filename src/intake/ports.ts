@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Disk, DiskStat } from "../core/disk.ts";
 import type { UlidSource } from "../core/ids.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { QueueEntry } from "../queue/index.ts";
+import type { QueueEntry } from "../queue/resident.ts";
 import type { Parser } from "./parser.ts";
 
 export interface StoredSubmission {

@@ -2,7 +2,7 @@ import { extname, join } from "node:path";
 import { unlinkIfThere, type Disk } from "../core/disk.ts";
 import { inputError, systemErrorCode, usageError } from "../core/errors.ts";
 import type { UlidSource } from "../core/ids.ts";
-import { MAX_QUEUE_FILE_BYTES } from "../queue/index.ts";
+import { MAX_QUEUE_FILE_BYTES } from "../queue/resident.ts";
 import { judgeName } from "./names.ts";
 
 /** `.NAME.<ULID>.submit`: what `submitFile` writes before the file has its name. */

@@ -1,4 +1,4 @@
-import { askingUser, chainFault, modeFault, userPaths, type Env } from "../station/index.ts";
+import { askingUser, chainFault, modeFault, userPaths, type Env } from "../station/resident.ts";
 import type { Trust } from "./ports.ts";
 
 /**

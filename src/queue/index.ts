@@ -13,7 +13,6 @@ export {
   type JobEvent,
   type JobFailure,
   type JobState,
-  type Refusal,
 } from "./job.ts";
 export { byPriority, dependencyState } from "./order.ts";
 export {
@@ -25,8 +24,8 @@ export {
   type QueueEntry,
   type QueueFile,
 } from "./queue-file.ts";
-export { AGEING_S_PER_POINT, rankOf } from "./rank.ts";
-export { MAX_TIMEOUTS, retryDelayMs, type FailureKind } from "./retry.ts";
+export { rankOf } from "./rank.ts";
+export { retryDelayMs, type FailureKind } from "./retry.ts";
 export { headline, summaryMarkdown } from "./summary-markdown.ts";
 export {
   countEntries,

@@ -1,4 +1,4 @@
-import { statfsSync } from "node:fs";
+import { freeDiskMb } from "../core/disk.ts";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { errorMessage, TouchstonedError } from "../core/errors.ts";
@@ -87,15 +87,6 @@ function startStep(
     trim: () => log.trim(),
     close: () => log.close(),
   };
-}
-
-function freeDiskMb(path: string): number | null {
-  try {
-    const { bavail, bsize } = statfsSync(path);
-    return (bavail * bsize) / 1e6;
-  } catch {
-    return null;
-  }
 }
 
 /** The world of a station on this machine. A daemon gives the station new settings as it runs. */

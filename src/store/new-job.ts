@@ -1,5 +1,5 @@
 import { EXIT, TouchstonedError } from "../core/errors.ts";
-import type { Job } from "../queue/index.ts";
+import type { Job } from "../queue/resident.ts";
 import type { NewJob, NewSubmission } from "./store.ts";
 
 export function idReused(what: string): TouchstonedError {

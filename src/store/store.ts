@@ -1,5 +1,5 @@
 import type { JsonValue } from "../core/json.ts";
-import type { Job, JobFailure, JobState, QueueEntry, Refusal } from "../queue/index.ts";
+import type { Job, JobFailure, JobState, QueueEntry, Refusal } from "../queue/resident.ts";
 
 /** A queue file that was taken up. Times are milliseconds since 1970 UTC. */
 export interface NewSubmission {

@@ -34,6 +34,7 @@ describe("npm run bench -- --json", () => {
       "recovery_10000_waiting",
       "idle_cpu_share",
       "idle_rss_ratio",
+      "idle_rss_ratio_after_job",
       "idle_rss_growth",
     ]);
     for (const row of measures) {

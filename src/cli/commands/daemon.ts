@@ -1,23 +1,58 @@
-import { EXIT } from "../../core/errors.ts";
-import { runDaemon } from "../../daemon/index.ts";
-import { openStation } from "../../station/index.ts";
-import type { CommandAction } from "../context.ts";
+import { EXIT, type ExitCode } from "../../core/errors.ts";
+import { canStartAnew, selfCommand, startAnew } from "../../core/program.ts";
+import { runForAnswer } from "../../core/tool.ts";
+import { runDaemon, type OpenedStation } from "../../daemon/resident.ts";
+import type { CommandAction, CommandContext } from "../context.ts";
 
 export interface DaemonCommandOptions {
   station?: string;
   json?: boolean;
 }
 
+/** The station as it was opened first, for the process that this one becomes. */
+const OPENED_VARIABLE = "TOUCHSTONED_OPENED";
+
+/** Nothing that we start is to see it. */
+function openedBefore(): OpenedStation | undefined {
+  const text = process.env[OPENED_VARIABLE];
+  delete process.env[OPENED_VARIABLE];
+  return text === undefined ? undefined : (JSON.parse(text) as OpenedStation);
+}
+
+/**
+ * The station as a child has opened and checked it, or the child's exit code; it has said why. What
+ * reads YAML and checks schemas would stay in our memory for weeks, and is needed for a moment.
+ */
+async function openInChild(
+  { station }: DaemonCommandOptions,
+  { cwd }: CommandContext,
+): Promise<OpenedStation | ExitCode> {
+  const [program, ...args] = selfCommand();
+  const where = station === undefined ? [] : ["--station", station];
+  const { exit_code, answer } = await runForAnswer(program, [...args, "_open-station", ...where], {
+    cwd,
+  });
+  if (exit_code === EXIT.done) return JSON.parse(answer) as OpenedStation;
+  return Object.values(EXIT).find((code) => code === exit_code) ?? EXIT.failed;
+}
+
 export const run: CommandAction<DaemonCommandOptions> = async (options, context) => {
-  const { terminal, clock, env, cwd } = context;
-  const station = await openStation({ explicit: options.station, env, cwd });
+  const { terminal, clock, env } = context;
+  const opened = openedBefore() ?? (await openInChild(options, context));
+  if (typeof opened === "number") return context.signal.aborted ? EXIT.done : opened;
   const stamp = (): string => new Date(clock.now_ms()).toISOString();
-  await runDaemon({
-    station,
+  let stopped = false;
+  const end = await runDaemon({
+    ...opened,
     clock,
     env,
+    renewable: canStartAnew,
     onSignals({ stop, rescan }) {
-      context.takeSignals((signal) => (signal === "SIGHUP" ? rescan() : stop()));
+      context.takeSignals((signal) => {
+        if (signal === "SIGHUP") return rescan();
+        stopped = true;
+        return stop();
+      });
       // One that came while things were being opened.
       if (context.signal.aborted) stop();
     },
@@ -26,5 +61,8 @@ export const run: CommandAction<DaemonCommandOptions> = async (options, context)
       else terminal.err(text);
     },
   });
+  if (end === "outgrown" && !stopped) {
+    startAnew({ ...env, [OPENED_VARIABLE]: JSON.stringify(opened) });
+  }
   return EXIT.done;
 };

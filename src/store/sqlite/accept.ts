@@ -1,4 +1,4 @@
-import { isEnded, type Job } from "../../queue/index.ts";
+import { isEnded, type Job } from "../../queue/resident.ts";
 import { firstEvent, firstJobs, idReused } from "../new-job.ts";
 import type { AcceptReport, NewJob, NewSubmission } from "../store.ts";
 import type { Database, Values } from "./database.ts";

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../core/json.ts";
-import { fenceFault, type Job, type JobEvent, type JobFailure } from "../../queue/index.ts";
+import { fenceFault, type Job, type JobEvent, type JobFailure } from "../../queue/resident.ts";
 import {
   QUEUE,
   type Able,

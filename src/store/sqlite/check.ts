@@ -1,4 +1,4 @@
-import { AGEING_S_PER_POINT, MAX_TIMEOUTS } from "../../queue/index.ts";
+import { AGEING_S_PER_POINT, MAX_TIMEOUTS } from "../../queue/resident.ts";
 import type { Violation } from "../store.ts";
 import type { Database } from "./database.ts";
 import { LANE } from "./write-job.ts";

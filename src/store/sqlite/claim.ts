@@ -1,5 +1,5 @@
 import { EXIT, TouchstonedError } from "../../core/errors.ts";
-import type { Job } from "../../queue/index.ts";
+import type { Job } from "../../queue/resident.ts";
 import type { Able } from "../store.ts";
 import type { Database } from "./database.ts";
 import { FITS } from "./fits.ts";

@@ -1,4 +1,4 @@
-import { isEnded, type Job } from "../../queue/index.ts";
+import { isEnded, type Job } from "../../queue/resident.ts";
 import type { JobOutcome } from "../store.ts";
 import type { Database } from "./database.ts";
 import { readJob } from "./rows.ts";

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../core/json.ts";
-import type { Job, JobFailure, QueueEntry } from "../../queue/index.ts";
+import type { Job, JobFailure, QueueEntry } from "../../queue/resident.ts";
 import type { Submission } from "../store.ts";
 import type { Database, Values } from "./database.ts";
 

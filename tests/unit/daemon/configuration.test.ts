@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { Configuration } from "../../../src/daemon/configuration.ts";
-import { choicesOf } from "../../../src/daemon/setting.ts";
+import { Configuration, type Opening } from "../../../src/daemon/configuration.ts";
+import { errorMessage } from "../../../src/core/errors.ts";
 import { openStation } from "../../../src/station/index.ts";
 import { testStation } from "../../helpers/station.ts";
 
@@ -13,17 +13,24 @@ async function running() {
   const made = testStation({ policy: "schema_version: 1\n", machine: machine(["a"]) });
   const { root, env } = made;
   const station = await openStation({ explicit: root, env, cwd: root });
-  const setting = { station, env, context: choicesOf(station) };
+  const open = async (explicit: string): Promise<Opening> => {
+    try {
+      return { ok: true, station: await openStation({ explicit, env, cwd: "/" }) };
+    } catch (error) {
+      return { ok: false, reason: errorMessage(error) };
+    }
+  };
   const write = (text: string) => writeFileSync(made.machine_path, text.replaceAll("ROOT", root));
-  return { ...made, station, setting, machine, write, configuration: new Configuration(setting) };
+  const configuration = new Configuration(station, env, open);
+  return { ...made, station, machine, write, configuration };
 }
 
 test("a runner that is added can be named from the next look on", async () => {
-  const { setting, station, machine, write, configuration } = await running();
+  const { station, machine, write, configuration } = await running();
   expect(await configuration.refresh()).toEqual([]);
   write(machine(["a", "b"]));
   expect(await configuration.refresh()).toEqual(["the configuration was changed: read again"]);
-  expect(setting.context.runner_names).toEqual(["a", "b"]);
+  expect(station.settings.runner_names).toEqual(["a", "b"]);
   expect(station.machine.runners.map(({ name }) => name)).toEqual(["a", "b"]);
   expect(await configuration.refresh()).toEqual([]);
 });
@@ -40,15 +47,15 @@ test("trust that was taken away: nothing new begins, until it is given again", a
 });
 
 test("a faulty file: the last good one stays, nothing new begins, and it is said once", async () => {
-  const { setting, machine, machine_path, write, configuration } = await running();
+  const { station, machine, machine_path, write, configuration } = await running();
   write("runers: []\n");
   expect((await configuration.refresh()).join()).toMatch(/has faults.*runers/s);
   expect(await configuration.refresh()).toEqual([]);
-  expect(setting.context.runner_names).toEqual(["a"]);
+  expect(station.settings.runner_names).toEqual(["a"]);
   write(machine(["b"]));
   chmodSync(machine_path, 0o666);
   expect((await configuration.refresh()).join()).toContain("chmod");
   chmodSync(machine_path, 0o600);
   await configuration.refresh();
-  expect([configuration.fault, setting.context.runner_names]).toEqual([null, ["b"]]);
+  expect([configuration.fault, station.settings.runner_names]).toEqual([null, ["b"]]);
 });

@@ -160,6 +160,7 @@ export class Life {
       random: () => 0.05,
       uptime_ms: () => sim.uptime_ms(),
       refresh: async () => undefined,
+      grown: () => false,
       diskLow: () => (sim.disk_full ? "disk low" : null),
       takeLock: async () => sim.takeLock(this),
       reap: () => this.#reap(),

@@ -1,0 +1,6 @@
+/** The part of this room that loads no schema library: what the daemon lives with for weeks. */
+export { Inbox, type PassReport } from "./inbox.ts";
+export type { Parser } from "./parser.ts";
+export type { IntakeWorld } from "./ports.ts";
+export { stationTrust } from "./trust.ts";
+export { watchInbox } from "./watcher.ts";

@@ -1,0 +1,8 @@
+/** The part of this room that loads neither a schema library nor YAML: what the daemon lives with. */
+export { askingUser, chainFault, modeFault } from "./guarded.ts";
+export { acquireModelLock, type ModelLock } from "./lock.ts";
+export { resolveLockPath } from "./lock-path.ts";
+export type { Station } from "./open.ts";
+export { requireInbox } from "./confine.ts";
+export { machineConfigPath, POLICY_NAME, userPaths, type Env } from "./paths.ts";
+export { requireRuns, runsFault } from "./runs-place.ts";

@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { stateFiles } from "../../src/daemon/files.ts";
+import { waitFor } from "../helpers/wait.ts";
+import { DaemonStation } from "../integration/daemon/setting.ts";
+
+function residentMb(pid: number): number {
+  const pages = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+)/m.exec(pages)?.[1]) / 1024;
+}
+
+test("a daemon gives its memory back after its jobs, and goes on under the same number", async () => {
+  const station = await DaemonStation.make();
+  const { night } = station;
+  night.write("touchstoned.yaml", "schema_version: 1\ninbox:\n  min_age_seconds: 0.1\n");
+  const daemon = await station.daemon();
+  const pid = daemon.child.pid ?? 0;
+  station.drop("one.json", [{ model: { id: "fake", quant: "a" } }]);
+  await waitFor("the first file", () => station.placed("done").length === 1, 240_000);
+  const grown_mb = residentMb(pid);
+  // What is in the configuration now is for the next start, and no reason for this one to end.
+  night.write("touchstoned.yaml", "schema_version: 1\nno_such_key: 1\n");
+  const runs = () => daemon.output().stderr.match(/^daemon of .* runs as/gm)?.length === 2;
+  await waitFor("the new process", runs, 240_000);
+  expect(daemon.output().stderr).toContain("starts anew");
+  expect(residentMb(pid)).toBeLessThan(grown_mb - 10);
+  expect(readFileSync(stateFiles(station.state_dir).snapshot, "utf8")).toContain(`"pid":${pid},`);
+  station.drop("two.json", [{ model: { id: "fake", quant: "b" } }]);
+  await waitFor("the second file", () => station.placed("done").length === 2, 240_000);
+  await station.stop(daemon);
+  expect(daemon.child.exitCode).toBe(0);
+});
