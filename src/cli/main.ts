@@ -29,7 +29,16 @@ if (argv.length === 1 && argv[0] === "--version") {
   }
   const { runFast } = await import("./fast.ts");
   // The one place where this program ends itself. Open sockets or timers must not hold it.
-  const fast = await runFast(argv, (stream, line) => writeSync(stream, `${line}\n`));
+  const fast = await runFast(argv, (stream, line) => {
+    try {
+      writeSync(stream, `${line}\n`);
+    } catch (error) {
+      // A closed pipe or a full disk behind it; what a script asked for and never got is no success.
+      const why = error instanceof Error ? error.message : String(error);
+      if (stream !== 2) writeSync(2, `error: the answer could not be written: ${why}\n`);
+      process.exit(1);
+    }
+  });
   if (fast !== undefined) process.exit(fast);
   const { keepCompiledCode } = await import("../core/compile-cache.ts");
   keepCompiledCode(process.env);

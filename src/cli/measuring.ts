@@ -6,6 +6,7 @@ import {
   inheritedModelLock,
   loadMachineSettings,
   openStation,
+  requireRuns,
   resolveLockPath,
   type MachineSettings,
   type ModelLock,
@@ -31,7 +32,9 @@ export async function openWorkplace(
     const { min_free_disk_mb } = machine.limits;
     return { machine, runs_dir: join(cwd, "runs"), min_free_disk_mb };
   }
-  const { machine, runs_dir, settings } = await openStation(found);
+  const opened = await openStation(found);
+  requireRuns(opened);
+  const { machine, runs_dir, settings } = opened;
   return { machine, runs_dir, min_free_disk_mb: settings.limits.min_free_disk_mb };
 }
 

@@ -1,5 +1,5 @@
 import { configError, usageError } from "../core/errors.ts";
-import { openStation, type Station } from "../station/index.ts";
+import { openStation, requireRuns, type Station } from "../station/index.ts";
 import { realLoaders, realRooms } from "../steps/index.ts";
 import type { CommandContext } from "./context.ts";
 
@@ -24,6 +24,7 @@ export async function queueSetting(options: QueueOptions, context: CommandContex
   const { clock, env, cwd, signal, terminal } = context;
   const lock_wait_s = seconds(options.lockWait);
   const station: Station = await openStation({ explicit: options.station, env, cwd });
+  requireRuns(station);
   const { settings, machine, runs_dir } = station;
   const names = machine.runners.map((runner) => runner.name);
   if (options.runner !== undefined && !names.includes(options.runner)) {

@@ -41,18 +41,24 @@ export function runTool(
 
 /**
  * Runs a program whose answer is all that it writes to its standard output; its complaints go where
- * ours go. `exit_code` is null where it was killed or could not be started. Never rejects.
+ * ours go, or, with `quiet`, into `complaints`. `exit_code` is null where it was killed or could not be
+ * started. Never rejects.
  */
 export function runForAnswer(
   file: string,
   args: readonly string[],
-  options: { cwd: string },
-): Promise<{ exit_code: number | null; answer: string }> {
+  options: { cwd: string; quiet?: boolean },
+): Promise<{ exit_code: number | null; answer: string; complaints: string }> {
   return new Promise((resolve) => {
-    const child = spawn(file, args, { stdio: ["ignore", "pipe", "inherit"], cwd: options.cwd });
+    const stderr = options.quiet === true ? "pipe" : "inherit";
+    const child = spawn(file, args, { stdio: ["ignore", "pipe", stderr], cwd: options.cwd });
     let answer = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (answer += text));
-    child.once("error", () => resolve({ exit_code: null, answer }));
-    child.once("close", (exit_code) => resolve({ exit_code, answer }));
+    let complaints = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (answer += text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (complaints += text));
+    child.once("error", (error) => {
+      resolve({ exit_code: null, answer, complaints: errorMessage(error) });
+    });
+    child.once("close", (exit_code) => resolve({ exit_code, answer, complaints }));
   });
 }

@@ -1,10 +1,17 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { configError } from "./errors.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-function homeOf(env: Env): string {
-  return env["HOME"] === undefined || env["HOME"] === "" ? homedir() : env["HOME"];
+/**
+ * The user's home directory. Throws a configuration error where `HOME` is set to what is none: what is
+ * written below it would land in whatever directory we are in.
+ */
+export function homeOf(env: Env): string {
+  const home = env["HOME"] ?? homedir();
+  if (isAbsolute(home)) return home;
+  throw configError(`HOME: "${home}" is not an absolute path`, "Set it to your home directory.");
 }
 
 function xdgDir(env: Env, variable: string, ...fallback: string[]): string {

@@ -98,6 +98,13 @@ export function parseText(text: string, file: string): ParsedText {
   const [problem] = [...document.errors, ...document.warnings];
   if (problem !== undefined) {
     const position = placeOf(counter, problem.pos[0]);
+    if (problem.code === "MULTIPLE_DOCS") {
+      throw inputError(
+        `${formatPlace(file, position)}: a second document begins here`,
+        "A file of this kind has one: take the `---` away, or make two files of it.",
+        "bad_yaml",
+      );
+    }
     throw inputError(
       `${formatPlace(file, position)}: not valid YAML: ${printable(problem.message)}`,
       "Check the indentation and quotes around that place.",

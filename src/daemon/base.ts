@@ -2,7 +2,13 @@ import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { configError, EXIT, TouchstonedError } from "../core/errors.ts";
 import { ulidSource, type UlidSource } from "../core/ids.ts";
-import { acquireModelLock, type Env, type ModelLock, type Station } from "../station/resident.ts";
+import {
+  acquireModelLock,
+  requireInbox,
+  type Env,
+  type ModelLock,
+  type Station,
+} from "../station/resident.ts";
 import { stateFiles, type StateFiles } from "./files.ts";
 
 /** A station as the daemon lives with it while nothing is to be done. */
@@ -13,6 +19,13 @@ export interface Base {
   clock: Clock;
   env: Env;
   new_id: UlidSource;
+}
+
+/** What a child finds out for the daemon, which need not load what it takes. */
+export interface OpenedStation {
+  station: Station;
+  /** Memory that a model can have here, MB; null where that is not known. */
+  memory_mb: number | null;
 }
 
 export function openBase(station: Station, clock: Clock, env: Env): Base {
@@ -28,6 +41,7 @@ export function openBase(station: Station, clock: Clock, env: Env): Base {
 
 /** Throws a configuration error (78) where queue files of this station may not run unattended. */
 export function requireTrust(station: Station): void {
+  requireInbox(station.root);
   if (station.trusted) return;
   throw configError(
     `the daemon does not run in a station that is not trusted: ${station.trust_reason ?? ""}`,

@@ -1,4 +1,4 @@
-import { readdirSync, watch } from "node:fs";
+import { existsSync, readdirSync, watch } from "node:fs";
 import { uptime } from "node:os";
 import type { Clock } from "../core/clock.ts";
 import { freeDiskMb, realDisk } from "../core/disk.ts";
@@ -13,18 +13,21 @@ import {
   type IntakeWorld,
   type Parser,
 } from "../intake/resident.ts";
-import { resolveLockPath, type Station } from "../station/resident.ts";
+import { requireRuns, resolveLockPath, runsFault, type Station } from "../station/resident.ts";
 import { openSqliteStore, type Store } from "../store/index.ts";
 import { openBase, requireTrust, takeDaemonLock, type Base } from "./base.ts";
+import { Configuration } from "./configuration.ts";
 import type { Engine } from "./engine.ts";
+import { wasHeld } from "./files.ts";
 import { Loop, type LoopEnd } from "./loop.ts";
 import { adoptOrphan } from "./orphan.ts";
 import { beatOnce, heartbeat, registerOwner, type Registered } from "./owner.ts";
 import { Report } from "./report.ts";
+import { guardState } from "./state-guard.ts";
 
 export interface DaemonOptions {
   station: Station;
-  /** The most that a model can have here, MB; null where it cannot be told. */
+  /** What a model can have here, MB; null where that is not known. */
   memory_mb: number | null;
   clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
@@ -67,29 +70,35 @@ function isEmpty(path: string): boolean {
 /** Opens the store; one that is new or was set aside is filled from the files. */
 async function openStore(base: Base, warn: (text: string) => void): Promise<Store> {
   const { files, clock, station, env, inbox } = base;
+  // Without the runs a new store would be an empty one.
+  const away = runsFault(station) !== null;
+  if (away && !existsSync(files.store)) requireRuns(station);
   const opened = await openSqliteStore({
     path: files.store,
     now_ms: clock.now_ms(),
-    role: "owner",
+    role: away ? "guest" : "owner",
   });
   if (opened.set_aside !== null) {
     warn(`${files.store} was unreadable: moved to ${opened.set_aside}, rebuilt from the files`);
   }
-  if (opened.created && !isEmpty(station.runs_dir)) {
+  const held = wasHeld(files);
+  if (opened.created && (held || !isEmpty(station.runs_dir))) {
     const { openSetting, rebuildStore, rebuildText } = await import("./index.ts");
     const report = await rebuildStore({
       ...openSetting(station, clock, env),
       inbox,
       store: opened.store,
       runs_dir: station.runs_dir,
+      held,
     });
-    if (report.submissions + report.left_out.length > 0) warn(`rebuilt ${rebuildText(report)}`);
+    if (report.submissions + report.left_out.length > 0 || report.held)
+      warn(`rebuilt ${rebuildText(report)}`);
     for (const { directory, reason } of report.left_out) warn(`${directory}: left out: ${reason}`);
   }
   return opened.store;
 }
 
-/** Why no new work may begin: the disk that holds state and runs is nearly full. */
+/** The disk that holds state and runs is nearly full. */
 function diskLow({ station }: Base): string | null {
   const { min_free_disk_mb } = station.settings.limits;
   for (const path of [station.runs_dir, station.state_dir]) {
@@ -125,8 +134,18 @@ interface Opened {
   store: Store;
   owner: Registered;
   report: Report;
+  configuration: Configuration;
   log: Log;
   options: DaemonOptions;
+}
+
+function runnerNames({ machine }: Station): string[] {
+  return machine.runners.map(({ name }) => name);
+}
+
+/** Why nothing is taken up and nothing begins; null where nothing stands in the way. */
+function faultOf({ base, configuration }: Opened): string | null {
+  return configuration.fault ?? runsFault(base.station);
 }
 
 /** The engine's parser. To have it warm means to have the whole engine, which is needed next. */
@@ -152,14 +171,17 @@ function lazyParser(engine: Lazy<Engine>): Parser {
   };
 }
 
-function intakeWorld({ station, inbox, clock, env, new_id }: Base, store: Store, parser: Parser) {
+function intakeWorld(opened: Opened, parser: Parser): IntakeWorld {
+  const { base, store } = opened;
+  const { station, inbox, clock, env, new_id } = base;
+  const trust = stationTrust(inbox, env);
   const world: IntakeWorld = {
     paths: { inbox, runs_dir: station.runs_dir, state_dir: station.state_dir },
     disk: realDisk,
     clock,
     new_id,
     store,
-    trust: stationTrust(inbox, env),
+    trust: { ...trust, inbox: () => faultOf(opened) ?? trust.inbox() },
     parser,
   };
   return world;
@@ -167,8 +189,9 @@ function intakeWorld({ station, inbox, clock, env, new_id }: Base, store: Store,
 
 /** Puts the loop together. */
 function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
-  const { base, store, owner, report, log, options } = opened;
+  const { base, store, owner, report, log, options, configuration } = opened;
   const { station, clock } = base;
+  const guard = guardState(base.files);
   return new Loop({
     store,
     inbox,
@@ -180,12 +203,19 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
     clock,
     log,
     owner_id: owner.id,
-    runners: station.machine.runners.map(({ name }) => name),
+    get runners() {
+      return runnerNames(station);
+    },
     memory_mb: options.memory_mb,
     random: options.random ?? Math.random,
     uptime_ms: () => (process.platform === "linux" ? uptime() * 1000 : null),
-    diskLow: () => diskLow(base),
-    grown: () => options.renewable && engine.now() !== undefined,
+    async refresh() {
+      guard();
+      for (const text of await configuration.refresh()) report.warn(text);
+    },
+    diskLow: () => faultOf(opened) ?? diskLow(base),
+    // A new process would not know of a fault that was found in this one.
+    grown: () => options.renewable && engine.now() !== undefined && configuration.fault === null,
     takeLock: async (signal) => {
       const { rooms } = await engine.get();
       return rooms.lock({ wait_s: 0, purpose: "daemon", run_id: null, signal, comes_back: true });
@@ -225,7 +255,9 @@ export async function runDaemon(options: DaemonOptions): Promise<LoopEnd> {
         root: station.root,
         process: owner.identity,
         owner_id: owner.id,
-        runners: station.machine.runners.map(({ name }) => name),
+        get runners() {
+          return runnerNames(station);
+        },
         memory_mb: options.memory_mb,
         lock_path: resolveLockPath(env, station.machine).path,
         inbox: { path: base.inbox, min_age_ms: station.settings.inbox.min_age_seconds * 1000 },
@@ -235,7 +267,8 @@ export async function runDaemon(options: DaemonOptions): Promise<LoopEnd> {
       say: options.say,
     });
     for (const text of early) report.warn(text);
-    return await work({ base, store, owner, report, log, options }, close);
+    const configuration = new Configuration(station, env);
+    return await work({ base, store, owner, report, configuration, log, options }, close);
   } finally {
     await close.run(log);
     log.info("daemon closed");
@@ -259,7 +292,7 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
     return openEngine({ base, store, log, ...signals, emit: (event) => report.event(event) });
   });
   if (adopted !== null) await engine.get();
-  const inbox = new Inbox(intakeWorld(base, store, lazyParser(engine)), {
+  const inbox = new Inbox(intakeWorld(opened, lazyParser(engine)), {
     min_age_ms: station.settings.inbox.min_age_seconds * 1000,
   });
   close.add(() => inbox.close());
@@ -291,7 +324,14 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
     await beating;
   });
   report.say(`daemon of ${station.root} runs as ${owner.id}, pid ${process.pid}`);
-  const end = await loop.run(adopted);
+  let end: LoopEnd;
+  try {
+    end = await loop.run(adopted);
+  } catch (error) {
+    hard.abort();
+    await loop.settled();
+    throw error;
+  }
   if (end === "outgrown") report.say("nothing in sight: starts anew, to give memory back");
   return end;
 }

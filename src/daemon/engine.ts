@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { selfCommand } from "../core/program.ts";
@@ -5,9 +7,10 @@ import { createParser, type Parser } from "../intake/index.ts";
 import { keepAwake } from "../probes/index.ts";
 import type { Job } from "../queue/index.ts";
 import { claimDirectory, type Rooms, type RunEvent } from "../steps/index.ts";
+import { runsFault, type Station } from "../station/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Base } from "./base.ts";
-import { JobRun } from "./job-run.ts";
+import { JobRun, type JobPlaceFault } from "./job-run.ts";
 import { openSetting } from "./setting.ts";
 import { Summaries } from "./summaries.ts";
 
@@ -45,6 +48,15 @@ function awake(station: Base["station"], clock: Clock) {
       : { release: async () => undefined };
 }
 
+/** Why a job cannot run although nothing is wrong with it. */
+function directoryFault(station: Station, { bundle_dir }: Job): JobPlaceFault | null {
+  const fault = runsFault(station);
+  if (fault !== null) return { reason: fault, returns: true };
+  const directory = dirname(bundle_dir);
+  if (existsSync(directory)) return null;
+  return { reason: `its run ${directory} is not there`, returns: false };
+}
+
 export function openEngine(options: EngineOptions): Engine {
   const { base, store, log, soft, hard, emit } = options;
   const { station, clock, env, files } = base;
@@ -56,7 +68,10 @@ export function openEngine(options: EngineOptions): Engine {
     summaries,
     log,
     running_path: files.running,
-    min_free_disk_mb: station.settings.limits.min_free_disk_mb,
+    get min_free_disk_mb() {
+      return station.settings.limits.min_free_disk_mb;
+    },
+    directoryFault: (job: Job) => directoryFault(station, job),
     soft,
     hard,
     claimDirectory: (directory: string) => claimDirectory(directory, clock, hard),

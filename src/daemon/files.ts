@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Where the daemon of a station keeps its things, all in the state directory. */
@@ -13,6 +13,8 @@ export interface StateFiles {
   /** Writing in it wakes the daemon. */
   wake_dir: string;
   log: string;
+  /** There while the queue is held, for the day when the store cannot say so any more. */
+  held: string;
 }
 
 export function stateFiles(state_dir: string): StateFiles {
@@ -23,6 +25,7 @@ export function stateFiles(state_dir: string): StateFiles {
     running: join(state_dir, "running.json"),
     wake_dir: join(state_dir, "wake"),
     log: join(state_dir, "daemon.log"),
+    held: join(state_dir, "queue.held"),
   };
 }
 
@@ -34,4 +37,15 @@ export function wakeDaemon(files: Pick<StateFiles, "wake_dir">): void {
   } catch {
     // A hint, no more.
   }
+}
+
+/** Notes beside the store that the queue is held, or is not any more. */
+export function noteHold({ held }: Pick<StateFiles, "held">, is_held: boolean): void {
+  if (is_held) writeFileSync(held, "", { mode: 0o600 });
+  else rmSync(held, { force: true });
+}
+
+/** What was noted last. A rebuild goes by it: the store that knew is gone. */
+export function wasHeld({ held }: Pick<StateFiles, "held">): boolean {
+  return existsSync(held);
 }

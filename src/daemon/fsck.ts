@@ -8,7 +8,9 @@ import { detailOf } from "../intake/index.ts";
 import { lockStatus } from "../station/index.ts";
 import { readRecord, type Rooms } from "../steps/index.ts";
 import type { Store, Submission, Violation } from "../store/index.ts";
+import type { Job } from "../queue/index.ts";
 import { ownerProof } from "./owner.ts";
+import { endOf } from "./summary-end.ts";
 
 export interface CheckStationOptions {
   store: Store;
@@ -17,10 +19,14 @@ export interface CheckStationOptions {
   state_dir: string;
   lock_path: string;
   rooms: Pick<Rooms, "stepFault">;
+  /** Why the runs cannot be looked at; null where they can. */
+  runs_fault: string | null;
 }
 
 export interface StationCheck {
   violations: Violation[];
+  /** What is no broken promise, and no sound station either: a person took something away. */
+  notes: Violation[];
   jobs: number;
   submissions: number;
 }
@@ -46,14 +52,18 @@ function placedById(root: string): Map<string, string[]> {
 }
 
 /** Accepted means never lost: store, directory, snapshot and file of one submission. */
-function checkSubmission(submission: Submission, placed: readonly string[]): string[][] {
+function checkSubmission(
+  submission: Submission,
+  placed: readonly string[],
+  runs_away: boolean,
+): string[][] {
   const found: string[][] = [];
   const detail = detailOf(submission);
   if (placed.length > 1) found.push(["one_place", `its file is in ${placed.join(" and in ")}`]);
   if (submission.open_jobs > 0 && placed.length > 0 && submission.placed_path === null) {
     found.push(["one_place", `its file was put away (${placed.join()}) before its jobs had ended`]);
   }
-  if (detail === null || submission.placed_path !== null) return found;
+  if (detail === null || submission.placed_path !== null || runs_away) return found;
   const path = submission.snapshot_path;
   if (path === null || !existsSync(path)) {
     found.push(["accepted_not_lost", "what was taken up of it is gone"]);
@@ -72,6 +82,8 @@ function textIfStill(path: string): string | undefined {
     throw error;
   }
 }
+
+type Findings = Pick<StationCheck, "violations" | "notes">;
 
 interface TakenDirectory {
   directory: string;
@@ -112,31 +124,59 @@ function lostDirectories(
   taken: readonly TakenDirectory[],
   known: ReadonlySet<string>,
   placed: ReadonlyMap<string, unknown>,
-): Violation[] {
-  const lost = taken.filter(
-    ({ directory, submission_id: id }) =>
-      !known.has(id) && !placed.has(id) && existsSync(directory),
-  );
-  return lost.map(({ directory, submission_id }) => ({
-    rule: "accepted_not_lost",
-    subject: submission_id,
-    message: `${directory} was taken up, and the store does not know it`,
-  }));
+): Findings {
+  const findings: Findings = { violations: [], notes: [] };
+  for (const { directory, submission_id: subject } of taken) {
+    if (known.has(subject) || placed.has(subject) || !existsSync(directory)) continue;
+    // What has ended is not waited for, and its results are there.
+    if (endOf(directory) === null) {
+      const message = `${directory} was taken up, and the store does not know it`;
+      findings.violations.push({ rule: "accepted_not_lost", subject, message });
+    } else {
+      const message = `${directory} had ended, and the store does not know it`;
+      findings.notes.push({ rule: "not_in_store", subject, message });
+    }
+  }
+  return findings;
 }
 
-/** A COMPLETE job has the results that its steps owe, as long as its bundle is kept. */
-async function checkResults({ store, rooms }: CheckStationOptions): Promise<Violation[]> {
-  const found: Violation[] = [];
-  for (const job of await store.jobs({ states: ["COMPLETE"] })) {
-    if (!existsSync(job.bundle_dir)) continue; // pruned
-    const judged = job.entry.judge_config !== null;
-    const fault =
-      rooms.stepFault("eval", job.bundle_dir, 0) ??
-      (judged ? rooms.stepFault("judge", job.bundle_dir, 0) : null);
-    if (fault === null) continue;
-    found.push({ rule: "complete_has_results", subject: job.id, message: fault });
+/** What of a COMPLETE job's results is not there; null where all is. */
+function resultFault({ rooms }: CheckStationOptions, job: Job): string | null {
+  if (!existsSync(job.bundle_dir)) return `its bundle ${job.bundle_dir} is gone`;
+  const judged = job.entry.judge_config !== null;
+  return (
+    rooms.stepFault("eval", job.bundle_dir, 0) ??
+    (judged ? rooms.stepFault("judge", job.bundle_dir, 0) : null)
+  );
+}
+
+/**
+ * A COMPLETE job has the results that its steps owe. Where the whole directory of a submission that
+ * has ended is gone, somebody has taken it away, which anybody may; it is said, no more.
+ */
+async function checkResults(
+  options: CheckStationOptions,
+  submissions: readonly Submission[],
+): Promise<Findings> {
+  const findings: Findings = { violations: [], notes: [] };
+  const removed = new Set<string>();
+  for (const submission of submissions) {
+    const directory = detailOf(submission)?.directory;
+    if (directory === undefined || submission.open_jobs > 0 || existsSync(directory)) continue;
+    removed.add(submission.id);
+    const message = `its run ${directory} was removed, with its results`;
+    findings.notes.push({ rule: "run_removed", subject: submission.id, message });
   }
-  return found;
+  for (const job of await options.store.jobs({ states: ["COMPLETE"] })) {
+    const message = removed.has(job.submission_id) ? null : resultFault(options, job);
+    if (message === null) continue;
+    findings.violations.push({ rule: "complete_has_results", subject: job.id, message });
+  }
+  return findings;
+}
+
+function runsAway(message: string): Findings {
+  return { violations: [{ rule: "runs_there", subject: null, message }], notes: [] };
 }
 
 /** One job at a time on this host, and one step tree under the model lock. */
@@ -179,18 +219,23 @@ export async function checkStation(options: CheckStationOptions): Promise<Statio
     for (const [rule = "", message = ""] of checkSubmission(
       submission,
       placed.get(submission.id) ?? [],
+      options.runs_fault !== null,
     )) {
       violations.push({ rule, subject: submission.id, message });
     }
   }
   const known = new Set(submissions.map(({ id }) => id));
+  const away = options.runs_fault;
+  const lost = lostDirectories(taken, known, placed);
+  const results = away === null ? await checkResults(options, submissions) : runsAway(away);
   violations.push(
     ...damaged,
-    ...lostDirectories(taken, known, placed),
-    ...(await checkResults(options)),
+    ...lost.violations,
+    ...results.violations,
     ...(await checkRunning(options)),
   );
+  const notes = [...lost.notes, ...results.notes];
   const counts = await store.counts();
   const jobs = Object.values(counts).reduce((sum, n) => sum + n, 0);
-  return { violations, jobs, submissions: submissions.length };
+  return { violations, notes, jobs, submissions: submissions.length };
 }

@@ -1,5 +1,6 @@
-export { checkStation } from "./fsck.ts";
-export { wakeDaemon } from "./files.ts";
+export { checkStation, type StationCheck } from "./fsck.ts";
+export { noteHold, wakeDaemon, wasHeld } from "./files.ts";
+export { modelMemoryMb } from "./model-memory.ts";
 export { rebuildStore, rebuildText } from "./rebuild.ts";
 export { takeDaemonLock } from "./base.ts";
 export { openSetting, type Setting } from "./setting.ts";
@@ -7,7 +8,6 @@ export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
 export { calibrateStation } from "./calibration/calibrate-station.ts";
 export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";
-export { modelMemoryMb } from "./model-memory.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";

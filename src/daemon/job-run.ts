@@ -18,6 +18,13 @@ import type { JobOutcome, Store } from "../store/index.ts";
 import { dropRunning, writeRunning } from "./running-record.ts";
 import type { OpenSubmission, Summaries } from "./summaries.ts";
 
+/** Why a job cannot run here and now: this machine's trouble, and no attempt of the job. */
+export interface JobPlaceFault {
+  reason: string;
+  /** It passes by itself, and nothing is claimed meanwhile; else the job is held for a person. */
+  returns: boolean;
+}
+
 export interface JobRunDeps {
   store: Store;
   rooms: Rooms;
@@ -26,6 +33,7 @@ export interface JobRunDeps {
   /** Path of the record of the running step. */
   running_path: string;
   min_free_disk_mb: number;
+  directoryFault: (job: Job) => JobPlaceFault | null;
   /** Lets the running step end; the job is handed back then. */
   soft: AbortSignal;
   /** Ends the running step. */
@@ -40,7 +48,7 @@ export interface JobRunDeps {
 type Verdict =
   | { kind: "complete"; result: JsonValue }
   | { kind: "fail"; failure: JobFailure }
-  | { kind: "interrupt"; reason: string };
+  | { kind: "interrupt"; reason: string; hold?: boolean };
 
 /** Between attempts to tell the store of a job's end: the disk may be full. */
 const TELL_AGAIN_MS = 5000;
@@ -169,7 +177,20 @@ export class JobRun {
     }
   }
 
+  /** A failure whose cause is that its directory is away is none. */
   async #verdict(lock: HeldLock, adopted: AdoptedStep | undefined): Promise<Verdict> {
+    const { directoryFault } = this.#deps;
+    const away = (): Verdict | null => {
+      const fault = directoryFault(this.#job);
+      return fault && { kind: "interrupt", reason: fault.reason, hold: !fault.returns };
+    };
+    const before = away();
+    if (before !== null) return before;
+    const verdict = await this.#carryOut(lock, adopted);
+    return verdict.kind === "fail" ? (away() ?? verdict) : verdict;
+  }
+
+  async #carryOut(lock: HeldLock, adopted: AdoptedStep | undefined): Promise<Verdict> {
     const { summaries, soft } = this.#deps;
     const job = this.#job;
     let claim: { release(): void } | null = null;
@@ -208,20 +229,31 @@ export class JobRun {
       case "fail":
         return this.#note("fail", await store.fail(id, fence, now_ms, verdict.failure));
       case "interrupt":
-        return this.#note("interrupt", await store.interrupt(id, fence, now_ms, verdict.reason));
+        this.#note("interrupt", await store.interrupt(id, fence, now_ms, verdict.reason));
     }
+    if (verdict.kind !== "interrupt" || verdict.hold !== true) return;
+    await store.hold(id, now_ms);
+    const what = `put it back and \`touchstoned queue release ${id}\`, or cancel the job`;
+    this.#warn(`job ${id} is held: ${verdict.reason}; ${what}`);
+  }
+
+  #warn(text: string): void {
+    this.#deps.emit(this.#job, { type: "warning", text });
   }
 
   /** Tells the store how it ended. Where it cannot be told now, later; a restart reaps the job. */
   async #settle(verdict: Verdict): Promise<void> {
     const { rooms, hard, log } = this.#deps;
     await this.#told;
-    for (;;) {
+    for (let first = true; ;) {
       try {
         await this.#tell(verdict);
         return;
       } catch (error) {
-        log.error({ job: this.#job.id, error: errorMessage(error) }, "its end was not stored");
+        const why = errorMessage(error);
+        log.error({ job: this.#job.id, error: why }, "its end was not stored");
+        if (first) this.#warn(`job ${this.#job.id} has ended, which cannot be stored yet: ${why}`);
+        first = false;
         if (hard.aborted) return;
         await rooms.clock.sleep(TELL_AGAIN_MS, hard);
       }

@@ -24,7 +24,10 @@ export interface LoopDeps {
   store: Store;
   inbox: Pick<Inbox, "pass" | "finishEnded">;
   summaries: Pick<Summaries, "sync" | "ids">;
-  report: Pick<Report, "warn" | "say" | "state" | "inboxBlocked" | "jobStarts" | "jobEnds">;
+  report: Pick<
+    Report,
+    "warn" | "say" | "state" | "inboxBlocked" | "fileStuck" | "jobStarts" | "jobEnds"
+  >;
   clock: Clock;
   log: Log;
   owner_id: string;
@@ -34,6 +37,8 @@ export interface LoopDeps {
   memory_mb: number | null;
   random: () => number;
   uptime_ms: () => number | null;
+  /** Looks at what a person may have changed; throws where this daemon must not go on. */
+  refresh: () => Promise<void>;
   /** Why no new work may begin; null where it may. */
   diskLow: () => string | null;
   /** Throws busy (exit 75) at once where it is held. */
@@ -135,7 +140,8 @@ export class Loop {
   }
 
   async #look(): Promise<Event> {
-    const { inbox, report, summaries, log } = this.#deps;
+    const { inbox, report, summaries, log, refresh } = this.#deps;
+    await refresh();
     let pass: PassReport;
     try {
       pass = await inbox.pass(this.#stopping.signal);
@@ -147,6 +153,7 @@ export class Loop {
     for (const text of pass.warnings) report.warn(text);
     for (const { name, outcome } of pass.outcomes) {
       log.info({ name, ...outcome }, "inbox");
+      report.fileStuck(name, outcome.kind === "trouble" ? outcome.message : null);
       if (outcome.kind === "accepted") {
         report.say(
           `${name}: taken up as submission ${outcome.submission_id}, ${outcome.jobs} jobs`,
@@ -237,13 +244,18 @@ export class Loop {
       await go(run);
       this.#running = null;
       await this.#guarded("the store cannot be read", async () => {
-        report.jobEnds(job, (await store.job(job.id))?.state);
+        report.jobEnds(job, await store.job(job.id));
       });
       this.#reap_soon ||= random() < REAP_CHANCE;
       this.#beside({ kind: "job_ended" });
       this.wake("loop");
     };
     this.#running = { run, ended: end() };
+  }
+
+  /** When no job runs any more. */
+  async settled(): Promise<void> {
+    await this.#running?.ended;
   }
 
   #clocks(): Clocks {

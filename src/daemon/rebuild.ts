@@ -1,9 +1,8 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { errorMessage } from "../core/errors.ts";
-import { readTextIfThere } from "../core/files.ts";
 import type { UlidSource } from "../core/ids.ts";
-import { parseJsonLenient, type JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
 import type { EntrySummary, QueueContext } from "../queue/index.ts";
 import {
   readRecord,
@@ -14,16 +13,19 @@ import {
   type SubmissionDir,
   type SubmissionRecord,
 } from "../steps/index.ts";
-import type { NewJob, Store } from "../store/index.ts";
+import { QUEUE, type NewJob, type Restored, type Store } from "../store/index.ts";
+import { endOf, type SubmissionEnd } from "./summary-end.ts";
 
 export interface RebuildOptions {
-  store: Pick<Store, "accept" | "place" | "cancel" | "hold">;
+  store: Pick<Store, "accept" | "place" | "hold">;
   runs_dir: string;
   inbox: string;
   context: Omit<QueueContext, "look">;
   loaders: Loaders;
   rooms: Pick<Rooms, "clock" | "stepFault">;
   new_id: UlidSource;
+  /** Whether the queue was held. */
+  held: boolean;
 }
 
 export interface RebuildReport {
@@ -32,6 +34,11 @@ export interface RebuildReport {
   complete: number;
   /** Jobs that will run again, with their first priority. */
   pending: number;
+  /** Jobs that had ended otherwise. */
+  failed: number;
+  cancelled: number;
+  /** The queue was held, and is. */
+  held: boolean;
   /** Submissions that are not in the store, and why. */
   left_out: { directory: string; reason: string }[];
 }
@@ -52,29 +59,54 @@ function placedFile(inbox: string, id: string): { folder: "done" | "failed"; pat
   return null;
 }
 
-function saidDone(directory: string): boolean {
-  const text = readTextIfThere(join(directory, "summary.json"));
-  const value = text === undefined ? null : parseJsonLenient(text);
-  return typeof value === "object" && value !== null && Reflect.get(value, "state") === "done";
-}
-
 function endedAt(bundle_dir: string, otherwise_ms: number): number {
   const stat = statSync(join(bundle_dir, "bundle.json"), { throwIfNoEntry: false });
   return stat === undefined ? otherwise_ms : Math.round(stat.mtimeMs);
 }
 
-function newJob(
-  submission: SubmissionDir,
-  row: Row,
-  given: { id: string; created_ms: number },
-): NewJob | undefined {
+interface Found {
+  submission: SubmissionDir;
+  created_ms: number;
+  /** Null where something was left to do. */
+  end: SubmissionEnd | null;
+  placed: ReturnType<typeof placedFile>;
+}
+
+/** How the job of `row` had ended; undefined where it is to run. */
+function restored(row: Row, bundle_dir: string, found: Found): Restored | undefined {
+  const { end, created_ms, placed } = found;
+  if (row.status === "ok") {
+    const result = { bundle_dir, ...row.result } as JsonValue;
+    return { state: "COMPLETE", result, ended_at_ms: endedAt(bundle_dir, created_ms) };
+  }
+  const ended_at_ms = end?.at_ms ?? created_ms;
+  if (row.job?.state === "CANCELLED") return { state: "CANCELLED", ended_at_ms };
+  // A file in failed/ whose summary is open: what was retried by hand since is to run.
+  const failed = row.job?.state === "FAILED" && row.job.retry_after === null;
+  if (end === null && !(placed?.folder === "failed" && failed)) return undefined;
+  const message =
+    row.error ?? end?.errors.get(row.index) ?? "it had ended; the reason is not known any more";
+  return { state: "FAILED", failure: { kind: "error", message, step: null }, ended_at_ms };
+}
+
+function newJob(found: Found, row: Row, new_id: UlidSource): NewJob | undefined {
+  const { submission } = found;
   const entry = submission.entries.find(({ index }) => index === row.index);
   if (entry === undefined) return undefined;
   const bundle_dir = join(submission.directory, submission.bundleOf(entry));
-  const job = { id: given.id, index: entry.index, entry, bundle_dir };
-  if (row.status !== "ok") return job;
-  const result = { bundle_dir, ...row.result } as JsonValue;
-  return { ...job, restored: { result, ended_at_ms: endedAt(bundle_dir, given.created_ms) } };
+  const job = { id: row.job?.id ?? new_id(), index: entry.index, entry, bundle_dir };
+  const end = restored(row, bundle_dir, found);
+  return end === undefined ? job : { ...job, restored: end };
+}
+
+function count(jobs: readonly NewJob[], report: RebuildReport): void {
+  report.submissions += 1;
+  for (const { restored: end } of jobs) {
+    if (end === undefined) report.pending += 1;
+    else if (end.state === "COMPLETE") report.complete += 1;
+    else if (end.state === "FAILED") report.failed += 1;
+    else report.cancelled += 1;
+  }
 }
 
 /** Stores one submission again; the reason where that is not to be done. */
@@ -85,16 +117,13 @@ async function restoreOne(
   report: RebuildReport,
 ): Promise<string | null> {
   const { store, inbox, rooms, new_id } = options;
-  const placed = placedFile(inbox, record.id);
-  if (placed?.folder === "failed") return "it had ended; its file is in failed/";
   const submission = reopenSubmission(directory, null, { ...options, clock: rooms.clock });
-  const rows = restoreSummary(submission, rooms).entries;
-  const whole = rows.every((row) => row.status === "ok");
-  if (!whole && saidDone(directory)) return "it had ended, not all of it well";
   const created_ms = Date.parse(record.created);
-  const jobs = rows.flatMap(
-    (row) => newJob(submission, row, { id: row.job?.id ?? new_id(), created_ms }) ?? [],
-  );
+  // Read before the summary is made true by the bundles, which takes its end for a new beginning.
+  const end = endOf(directory);
+  const rows = restoreSummary(submission, rooms).entries;
+  const found = { submission, created_ms, end, placed: placedFile(inbox, record.id) };
+  const jobs = rows.flatMap((row) => newJob(found, row, new_id) ?? []);
   const outcome = await store.accept(
     {
       id: record.id,
@@ -111,24 +140,19 @@ async function restoreOne(
     return `the same bytes are open as submission ${outcome.submission_id}`;
   }
   const now_ms = rooms.clock.now_ms();
-  for (const { job } of rows) {
-    if (job?.state === "CANCELLED") await store.cancel(job.id, now_ms);
-    else if (job?.held === true) await store.hold(job.id, now_ms);
-  }
-  if (placed !== null && whole) await store.place(record.id, placed.path, now_ms);
-  const complete = jobs.filter((job) => job.restored !== undefined).length;
-  report.submissions += 1;
-  report.complete += complete;
-  report.pending += jobs.length - complete;
+  for (const { job } of rows) if (job?.held === true) await store.hold(job.id, now_ms);
+  if (found.placed !== null) await store.place(record.id, found.placed.path, now_ms);
+  count(jobs, report);
   return null;
 }
 
 /**
  * Fills an empty store from what lies on the disk: what has valid results is COMPLETE, the rest waits
- * with its first priority. Runs of `queue run` are nobody's jobs and stay out.
+ * with its first priority, unless it had ended otherwise. Runs of `queue run` are nobody's jobs and stay out.
  */
 export async function rebuildStore(options: RebuildOptions): Promise<RebuildReport> {
-  const report: RebuildReport = { submissions: 0, complete: 0, pending: 0, left_out: [] };
+  const ends = { complete: 0, pending: 0, failed: 0, cancelled: 0 };
+  const report: RebuildReport = { submissions: 0, ...ends, held: options.held, left_out: [] };
   for (const name of namesIn(options.runs_dir)) {
     const directory = join(options.runs_dir, name);
     if (!existsSync(join(directory, "submission.json"))) continue;
@@ -141,11 +165,16 @@ export async function rebuildStore(options: RebuildOptions): Promise<RebuildRepo
       report.left_out.push({ directory, reason: errorMessage(error) });
     }
   }
+  if (options.held) await options.store.hold(QUEUE, options.rooms.clock.now_ms());
   return report;
 }
 
 export function rebuildText(report: RebuildReport): string {
-  const { submissions, complete, pending, left_out } = report;
-  const more = left_out.length === 0 ? "" : `, ${left_out.length} left out`;
-  return `${submissions} submissions: ${complete} jobs complete, ${pending} to run${more}`;
+  const { submissions, complete, pending, failed, cancelled, left_out, held } = report;
+  const parts = [`${complete} jobs complete`, `${pending} to run`];
+  if (failed > 0) parts.push(`${failed} failed`);
+  if (cancelled > 0) parts.push(`${cancelled} cancelled`);
+  if (left_out.length > 0) parts.push(`${left_out.length} left out`);
+  const hold = held ? "; the queue is held as before (touchstoned queue release)" : "";
+  return `${submissions} submissions: ${parts.join(", ")}${hold}`;
 }

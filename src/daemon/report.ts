@@ -13,7 +13,7 @@ type Standing = Pick<
   DaemonSnapshot,
   "root" | "process" | "owner_id" | "runners" | "memory_mb" | "lock_path"
 > & {
-  inbox: Omit<DaemonSnapshot["inbox"], "blocked">;
+  inbox: Omit<DaemonSnapshot["inbox"], "blocked" | "stuck">;
 };
 
 export interface ReportOptions {
@@ -32,6 +32,8 @@ export class Report {
   readonly #warnings: DaemonSnapshot["warnings"] = [];
   #running: RunningSnapshot | null = null;
   #blocked: string | null = null;
+  /** Why files are not taken up yet, by name. */
+  readonly #stuck: Record<string, string> = {};
   #next_look_ms: number | null = null;
   #progress_ms = -Infinity;
   #state: State | null = null;
@@ -56,7 +58,7 @@ export class Report {
         lock_held: state.lock_held,
         disk_low: state.disk_low,
         running: this.#running,
-        inbox: { ...standing.inbox, blocked: this.#blocked },
+        inbox: { ...standing.inbox, blocked: this.#blocked, stuck: this.#stuck },
         next_look: this.#next_look_ms === null ? null : isoTime(this.#next_look_ms),
         warnings: this.#warnings,
       });
@@ -95,6 +97,12 @@ export class Report {
     this.#blocked = reason;
   }
 
+  /** What became of a file of the inbox: `why` it waits, or null where it does not any more. */
+  fileStuck(name: string, why: string | null): void {
+    if (why === null) delete this.#stuck[name];
+    else this.#stuck[name] = why;
+  }
+
   jobStarts(job: Job): void {
     const { id, submission_id, index, bundle_dir, entry } = job;
     const since = isoTime(this.#options.clock.now_ms());
@@ -114,9 +122,11 @@ export class Report {
     this.#write();
   }
 
-  jobEnds(job: Job, state: Job["state"] | undefined): void {
+  jobEnds(job: Job, after: Job | undefined): void {
     this.#running = null;
-    this.say(`job ${job.id} (${job.entry.model.id}): ${state ?? "gone"}`);
+    const why = after?.state === "FAILED" ? `: ${after.failure?.message ?? "?"}` : "";
+    const good = after?.final === true ? " for good" : "";
+    this.say(`job ${job.id} (${job.entry.model.id}): ${after?.state ?? "gone"}${good}${why}`);
     this.#write();
   }
 
@@ -136,10 +146,13 @@ export class Report {
       running.left_s = left === null ? null : { low: left.low_s, high: left.high_s };
       if (clock.monotonic_ms() - this.#progress_ms < PROGRESS_MS) return;
       this.#progress_ms = clock.monotonic_ms();
-    } else if (event.type !== "step_end") return;
-    if (event.type === "step_end" && event.record.error !== null) {
-      this.say(`  ${event.record.kind} ${event.record.status}: ${event.record.error}`);
-    }
+    } else if (event.type === "step_end") {
+      // Until the next one begins, none runs.
+      [running.step, running.step_since] = [null, null];
+      [running.progress, running.left_s] = [null, null];
+      const { kind, status, error } = event.record;
+      if (error !== null) this.say(`  ${kind} ${status}: ${error}`);
+    } else if (event.type !== "warning") return;
     this.#write();
   }
 }

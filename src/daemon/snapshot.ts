@@ -1,4 +1,12 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import type { ProcessIdentity } from "../core/process-table.ts";
 import type { Phase, Stop } from "./core.ts";
 
@@ -39,18 +47,46 @@ export interface DaemonSnapshot {
   lock_held: string | null;
   disk_low: string | null;
   running: RunningSnapshot | null;
-  inbox: { path: string; min_age_ms: number; blocked: string | null };
+  inbox: {
+    path: string;
+    min_age_ms: number;
+    blocked: string | null;
+    stuck?: Record<string, string>;
+  };
   /** When it looks again, if nothing wakes it earlier. RFC 3339. */
   next_look: string | null;
   /** The last few, newest last. */
   warnings: { at: string; text: string }[];
 }
 
-/** Readers see the old text or the new one. Not synced: it is worth nothing after a power cut. */
+/** So much of the disk each snapshot has, so that a later one fits in its place. */
+const BLOCK_BYTES = 8192;
+
+function writeInPlace(path: string, bytes: Buffer): void {
+  const fd = openSync(path, "r+");
+  try {
+    writeSync(fd, bytes, 0, bytes.length, 0);
+    ftruncateSync(fd, bytes.length);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Readers see the old text or the new one. Not synced: it is worth nothing after a power cut. On a
+ * full disk, which is what a reader wants to know, the new text takes the place of the old one.
+ */
 export function writeSnapshot(path: string, snapshot: DaemonSnapshot): void {
+  const text = Buffer.from(JSON.stringify(snapshot));
+  const padding = Math.ceil(text.length / BLOCK_BYTES) * BLOCK_BYTES - text.length;
+  const bytes = Buffer.concat([text, Buffer.alloc(padding, " ")]);
   const temporary = `${path}.tmp`;
-  writeFileSync(temporary, JSON.stringify(snapshot), { mode: 0o600 });
-  renameSync(temporary, path);
+  try {
+    writeFileSync(temporary, bytes, { mode: 0o600 });
+    renameSync(temporary, path);
+  } catch {
+    writeInPlace(path, bytes);
+  }
 }
 
 /** Undefined where no daemon of this version has written one. */

@@ -1,3 +1,4 @@
+import { printable } from "../core/text.ts";
 import type { RunningSnapshot } from "./snapshot.ts";
 import type { StationStatus } from "./status.ts";
 
@@ -27,27 +28,30 @@ function runningText(running: RunningSnapshot, now_ms: number): string[] {
   return [...lines, text];
 }
 
+function whenTaken({ ripe, stuck }: StationStatus["inbox"][number], now_ms: number): string {
+  if (stuck !== null) return stuck;
+  if (ripe === null) return "waits for a daemon";
+  const left_ms = Date.parse(ripe) - now_ms;
+  return left_ms > 0 ? `at rest in ${duration(left_ms / 1000)}` : "about to be taken up";
+}
+
 /** `status` for a person: why nothing runs, or what does; then counts and the inbox. */
 export function statusText(status: StationStatus, now_ms: number): string {
   const { daemon, running, counts, inbox, evidence_waiting: evidence } = status;
   const lines: string[] = [];
   if (running !== null) lines.push(...runningText(running, now_ms));
-  else lines.push(`nothing runs: ${status.why_idle ?? "it is about to start"}`);
+  else {
+    const nothing = status.orphan === null ? "nothing runs" : "no daemon";
+    lines.push(`${nothing}: ${status.why_idle ?? "it is about to start"}`);
+  }
   if (status.store_trouble !== null) lines.push(`store: ${status.store_trouble}`);
   if (counts !== null) {
     const shown = Object.entries(counts).filter(([, n]) => n > 0);
     const text = shown.map(([state, n]) => `${n} ${state.toLowerCase().replace("_", " ")}`);
     lines.push(`jobs: ${text.length === 0 ? "none" : text.join(", ")}`);
   }
-  for (const { name, ripe } of inbox) {
-    const when =
-      ripe === null
-        ? "waits for a daemon"
-        : Date.parse(ripe) > now_ms
-          ? `at rest in ${duration((Date.parse(ripe) - now_ms) / 1000)}`
-          : "about to be taken up";
-    lines.push(`inbox: ${name}: ${when}`);
-  }
+  for (const file of inbox)
+    lines.push(`inbox: ${printable(file.name)}: ${whenTaken(file, now_ms)}`);
   if (status.inbox_blocked !== null) lines.push(`inbox: ${status.inbox_blocked}`);
   if (evidence !== null) {
     const why = evidence.reason === null ? "" : `: ${evidence.reason}`;

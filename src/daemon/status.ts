@@ -4,15 +4,19 @@ import { isoTime } from "../core/clock.ts";
 import { errorMessage } from "../core/errors.ts";
 import { isAlive } from "../core/process-table.ts";
 import type { OutboxState } from "../evidence/light.ts";
+import { judgeName } from "../intake/light.ts";
 import type { JobState } from "../queue/light.ts";
 import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
+import { readRunning } from "./running-record.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
 interface InboxFile {
   name: string;
-  /** When it may be taken up at the earliest, RFC 3339; null: no daemon looks. */
+  /** When it may be taken up at the earliest, RFC 3339; null: no daemon looks, or see `stuck`. */
   ripe: string | null;
+  /** Why it is not taken up as it is; null where it will be. */
+  stuck: string | null;
 }
 
 /** What `status --json` prints. Times are RFC 3339. */
@@ -29,6 +33,8 @@ export interface StationStatus {
   /** Why nothing runs, in one line; null while a job runs. */
   why_idle: string | null;
   running: RunningSnapshot | null;
+  /** A step that measures although the daemon that began it is dead. */
+  orphan: { job_id: string; step: string; pid: number } | null;
   counts: Record<JobState, number> | null;
   blocked: Blocked | null;
   inbox: InboxFile[];
@@ -41,21 +47,26 @@ export interface StationStatus {
   evidence_waiting: OutboxState | null;
 }
 
-const QUEUE_FILE = /^[^.].*\.(?:ya?ml|json)$/i;
-
 function inboxFiles(
   inbox: string,
-  min_age_ms: number | null,
-  taken: ReadonlySet<string>,
-  now_ms: number,
+  { live, taken, now_ms }: { live: DaemonSnapshot | null; taken: Set<string>; now_ms: number },
 ): InboxFile[] {
   const files: InboxFile[] = [];
   for (const name of names(inbox)) {
-    if (!QUEUE_FILE.test(name) || taken.has(name)) continue;
+    const verdict = judgeName(name);
+    if (verdict.kind === "ignored" || taken.has(name)) continue;
+    if (verdict.kind === "odd") {
+      files.push({ name, ripe: null, stuck: `left in place: ${verdict.why}` });
+      continue;
+    }
     const stat = lstatSync(join(inbox, name), { throwIfNoEntry: false });
     if (stat === undefined || stat.isDirectory()) continue;
     const at_rest_ms = Math.min(now_ms, Math.max(stat.mtimeMs, stat.ctimeMs));
-    files.push({ name, ripe: min_age_ms === null ? null : isoTime(at_rest_ms + min_age_ms) });
+    const blocked = live !== null && live.inbox.blocked !== null;
+    const stuck = blocked ? "waits: nothing is taken up now" : (live?.inbox.stuck?.[name] ?? null);
+    const looks = live !== null && stuck === null;
+    const ripe = looks ? isoTime(at_rest_ms + live.inbox.min_age_ms) : null;
+    files.push({ name, ripe, stuck });
   }
   return files;
 }
@@ -95,8 +106,18 @@ function whyBlocked(blocked: Blocked): string {
 }
 
 /** One line on why nothing runs; the first thing that stands in the way. */
-function whyIdle(snapshot: DaemonSnapshot | null, blocked: Blocked | null): string | null {
-  if (snapshot === null) return "the daemon is not running (touchstoned daemon)";
+function whyIdle(
+  snapshot: DaemonSnapshot | null,
+  blocked: Blocked | null,
+  orphan: StationStatus["orphan"],
+): string | null {
+  if (snapshot === null) {
+    const runs_on =
+      orphan === null
+        ? ""
+        : `, but the ${orphan.step} of job ${orphan.job_id} runs on (pid ${orphan.pid}): the next daemon takes it over`;
+    return `the daemon is not running (touchstoned daemon)${runs_on}`;
+  }
   if (snapshot.running !== null) return null;
   if (snapshot.stop !== "none") return "the daemon is stopping";
   if (blocked === null) return "the store cannot be read";
@@ -116,6 +137,12 @@ async function evidenceWaiting(state_dir: string): Promise<OutboxState | null> {
   const { outboxState } = await import("../evidence/light.ts");
   const state = outboxState(state_dir);
   return state.waiting === 0 ? null : state;
+}
+
+function orphanOf(running_path: string): StationStatus["orphan"] {
+  const record = readRunning(running_path);
+  if (record === undefined || record.root === null || !isAlive(record.root)) return null;
+  return { job_id: record.job_id, step: record.kind, pid: record.root.pid };
 }
 
 interface StatusOptions {
@@ -142,8 +169,11 @@ export async function readStatus({
     store_trouble = errorMessage(error);
   }
   const taken = new Set(figures?.in_inbox);
-  const min_age_ms = live?.inbox.min_age_ms ?? null;
+  if (figures === undefined && live !== null && !existsSync(files.store)) {
+    store_trouble ??= `${files.store} is gone while the daemon runs; start it again: it makes a new one from the files`;
+  }
   const blocked = figures?.blocked ?? null;
+  const orphan = live === null ? orphanOf(files.running) : null;
   return {
     root,
     state_dir,
@@ -154,11 +184,12 @@ export async function readStatus({
       phase: live?.phase ?? null,
       stopping: live !== null && live.stop !== "none",
     },
-    why_idle: whyIdle(live, blocked),
+    orphan,
+    why_idle: whyIdle(live, blocked, orphan),
     running: live?.running ?? null,
     counts: figures?.counts ?? null,
     blocked,
-    inbox: inboxFiles(join(root, "inbox"), min_age_ms, taken, now_ms),
+    inbox: inboxFiles(join(root, "inbox"), { live, taken, now_ms }),
     inbox_blocked: live?.inbox.blocked ?? null,
     warnings: live?.warnings ?? [],
     store_trouble,

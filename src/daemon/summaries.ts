@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { isoTime } from "../core/clock.ts";
 import { errorMessage } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import { isEnded, isRunning, type EntrySummary, type Job, type Summary } from "../queue/index.ts";
+import {
+  hasEnded,
+  isEnded,
+  isRunning,
+  type EntrySummary,
+  type Job,
+  type StepStatus,
+  type Summary,
+} from "../queue/index.ts";
 import { detailOf } from "../intake/index.ts";
 import {
   newSummary,
@@ -26,6 +34,17 @@ export interface SummariesOptions {
   log: Log;
 }
 
+/** No step runs of a job that does not, and none of an ended one will. */
+function endSteps(row: EntrySummary, ended: boolean): void {
+  const end = (status: StepStatus): StepStatus => {
+    if (status === "running") return "interrupted";
+    return status === "pending" && ended ? "skipped" : status;
+  };
+  row.load_status = end(row.load_status);
+  row.eval_status = end(row.eval_status);
+  row.judge_status = end(row.judge_status);
+}
+
 /** What a job is, in the row of its entry. */
 function noteJob(row: EntrySummary, job: Job): void {
   row.job = {
@@ -35,14 +54,19 @@ function noteJob(row: EntrySummary, job: Job): void {
     retry_after: job.retry_after_ms === null ? null : isoTime(job.retry_after_ms),
     held: job.held_at_ms !== null,
   };
+  // What its owner wrote before it was killed is not what it is.
+  if (!isRunning(job)) {
+    [row.step, row.since] = [null, null];
+    endSteps(row, isEnded(job));
+  }
   if (job.state === "CANCELLED") {
-    [row.status, row.step, row.since] = [row.status === "ok" ? "ok" : "skipped", null, null];
+    row.status = row.status === "ok" ? "ok" : "skipped";
     if (row.status === "skipped") row.error = "cancelled";
   } else if (job.state === "FAILED" && job.failure !== null) {
-    if (row.status === "pending") row.status = "failed";
+    if (!hasEnded(row.status)) row.status = "failed";
     row.error ??= job.failure.message;
   } else if (job.state === "PENDING" && row.status !== "ok") {
-    [row.status, row.step, row.since] = ["pending", null, null];
+    row.status = "pending";
   }
 }
 
@@ -54,7 +78,7 @@ function noteState(summary: Summary, jobs: readonly Job[], now_ms: number): void
   }
   summary.ended = null;
   if (jobs.some((job) => isRunning(job))) [summary.state, summary.reason] = ["running", null];
-  else [summary.state, summary.reason] = ["waiting", "in the queue; `touchstoned status` says why"];
+  else [summary.state, summary.reason] = ["waiting", "in the queue; touchstoned status says why"];
 }
 
 /** The summaries of the submissions that are being worked on, kept in step with their jobs. */
@@ -99,7 +123,10 @@ export class Summaries {
     try {
       const { summary } = await this.open(id);
       const jobs = await store.jobsOf(id);
-      const known = JSON.stringify(jobs.map(({ fence, updated_at_ms }) => [fence, updated_at_ms]));
+      // Two changes may fall into one millisecond.
+      const known = JSON.stringify(
+        jobs.map(({ fence, state, updated_at_ms }) => [fence, state, updated_at_ms]),
+      );
       if (this.#written.get(id) === known) return;
       const change = (content: Summary): void => {
         for (const job of jobs) {

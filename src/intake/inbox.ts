@@ -148,8 +148,9 @@ export class Inbox {
     try {
       return await takeUpFile(this.#world, file, signal);
     } catch (error) {
-      const code = systemErrorCode(error);
-      return { kind: "trouble", message: `${code ?? "error"}: ${errorMessage(error)}` };
+      const code = systemErrorCode(error) ?? "error";
+      const said = errorMessage(error);
+      return { kind: "trouble", message: said.startsWith(code) ? said : `${code}: ${said}` };
     }
   }
 

@@ -1,5 +1,6 @@
 export { detailOf } from "./detail.ts";
 export { Inbox, type PassReport } from "./inbox.ts";
+export { judgeName } from "./names.ts";
 export { runParseMain } from "./parse-main.ts";
 export type { ParseRequest, SubmissionPlan } from "./parse-protocol.ts";
 export { createParser, type Parser, type ParserOptions } from "./parser.ts";

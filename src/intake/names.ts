@@ -34,6 +34,8 @@ export function judgeName(name: string): NameVerdict {
   if (/[\u0000-\u001F\u007F]/.test(name)) {
     return { kind: "odd", why: "its name has control characters; rename it" };
   }
+  // What is not UTF-8 reads so, and a name that reads so can be opened by nobody.
+  if (name.includes("\uFFFD")) return { kind: "odd", why: "its name is not UTF-8; rename it" };
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
     return { kind: "odd", why: `its name is longer than ${MAX_NAME_BYTES} bytes; rename it` };
   }

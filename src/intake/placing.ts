@@ -13,6 +13,13 @@ import type { RipeFile } from "./scan.ts";
 
 export const REASON_SUFFIX = ".reason.json";
 
+/** Rules that are about the file's mode and not about what is in it. */
+const MENDED_IN_PLACE = new Set(["bad_mode", "unreadable"]);
+
+function quoted(path: string): string {
+  return /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
+}
+
 /** What a file keeps when it is renamed. */
 function identity({ kind, dev, ino, size, mtime_ns }: DiskStat): string {
   return `${kind}:${dev}:${ino}:${size}:${mtime_ns}`;
@@ -62,10 +69,13 @@ export function rejectFile(
     file: file.name,
     rejected_at: isoTime(now_ms),
     rule: why.rule,
-    message: why.message,
+    // The file is not where it was when it was judged.
+    message: why.message.replaceAll(file.path, target),
     line: why.line,
     column: why.column,
-    what_to_do: why.what_to_do,
+    what_to_do: MENDED_IN_PLACE.has(why.rule)
+      ? `${why.what_to_do} Then drop it again: mv ${quoted(target)} ${quoted(file.path)}`
+      : why.what_to_do,
     sha256,
     identity: identity(file.stat),
   };

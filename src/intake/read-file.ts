@@ -51,7 +51,7 @@ function outsideFault(path: string, stat: DiskStat, trust: Trust): Refusal | nul
   }
   const fault = trust.file(path, stat);
   if (fault !== null) {
-    return refusal("bad_mode", fault, "Then drop it into the inbox again.");
+    return refusal("bad_mode", fault, "Run that.");
   }
   if ((stat.mode & 0o400) === 0) {
     return refusal("unreadable", "its owner may not read it", "Run chmod u+r on it.");

@@ -2,8 +2,8 @@ import { markdownCell, table } from "../core/markdown.ts";
 import type { EntrySummary, Summary } from "./summary.ts";
 
 /** `1 h 02 min`, `3 min 05 s`, `12.3 s`; empty where nothing ran. */
-function seconds(value: number): string {
-  if (value === 0) return "";
+function seconds(value: number | null): string {
+  if (value === null) return "";
   if (value < 60) return `${value.toFixed(1)} s`;
   const whole = Math.round(value);
   const [minutes, rest] = [Math.floor(whole / 60), whole % 60];
@@ -52,6 +52,13 @@ export function headline(summary: Summary): string {
   return `${summary.ok === summary.total ? "All is well" : "Finished"}: ${counts}.`;
 }
 
+/** False where no step was ever begun: there is nothing in its directory, or no directory. */
+function hasBundle({ load_status, eval_status, judge_status }: EntrySummary): boolean {
+  return [load_status, eval_status, judge_status].some(
+    (status) => status !== "pending" && status !== "skipped",
+  );
+}
+
 function overview(summary: Summary): string {
   const header = ["#", "model", "pack", "runner", "status", "load", "eval", "judge", "bundle"];
   const rows = summary.entries.map((entry) => [
@@ -63,7 +70,7 @@ function overview(summary: Summary): string {
     [entry.load_status, seconds(entry.load_seconds)].join(" ").trim(),
     [entry.eval_status, seconds(entry.eval_seconds)].join(" ").trim(),
     [entry.judge_status, seconds(entry.judge_seconds)].join(" ").trim(),
-    entry.bundle_dir,
+    hasBundle(entry) ? entry.bundle_dir : "",
   ]);
   return table(header, rows);
 }
@@ -76,7 +83,7 @@ function trouble(summary: Summary): string[] {
     if (entry.error !== null) {
       lines.push(`- **What went wrong:** ${markdownCell(entry.error)}`);
       if (entry.advice !== null) lines.push(`- **What to do:** ${markdownCell(entry.advice)}`);
-      lines.push(`- **Logs:** ${markdownCell(entry.bundle_dir)}/*.log`);
+      if (hasBundle(entry)) lines.push(`- **Logs:** ${markdownCell(entry.bundle_dir)}/*.log`);
     }
     for (const warning of entry.warnings) lines.push(`- Warning: ${markdownCell(warning)}`);
     lines.push("");

@@ -135,10 +135,10 @@ const entrySummarySchema = z.object({
   load_status: stepStatusSchema,
   eval_status: stepStatusSchema,
   judge_status: stepStatusSchema,
-  /** Over all invocations. */
-  load_seconds: z.number(),
-  eval_seconds: z.number(),
-  judge_seconds: z.number(),
+  /** Over all invocations; null where the step never ran. */
+  load_seconds: z.number().nullable(),
+  eval_seconds: z.number().nullable(),
+  judge_seconds: z.number().nullable(),
   error: z.string().nullable(),
   advice: z.string().nullable(),
   warnings: z.array(z.string()),

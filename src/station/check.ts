@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { TouchstonedError } from "../core/errors.ts";
 import { faultOf, type ConfigFault } from "./config-file.ts";
+import { requireInbox } from "./confine.ts";
 import { refuseTrackedInbox } from "./git-guard.ts";
 import { stationRoot, type FindOptions } from "./locate.ts";
 import { distrust, loadFiles, refuseNested } from "./open.ts";
@@ -58,6 +60,7 @@ export async function checkConfig(options: FindOptions): Promise<ConfigReport> {
     faults.push(...policy.faults);
     await collect(faults, root, () => refuseNested(root, env, machine.path));
     await collect(faults, root, () => refuseTrackedInbox(root, env));
+    await collect(faults, join(root, "inbox"), () => requireInbox(root));
     const reason = machine.faults.length === 0 ? distrust(root, env, machine) : null;
     if (reason !== null) warnings.push(`not trusted: ${reason}`);
   }

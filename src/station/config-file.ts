@@ -30,7 +30,9 @@ export interface ConfigFile<T> {
 export function faultOf(file: string, error: TouchstonedError): ConfigFault {
   const place = /^:(\d+):(\d+): /.exec(error.message.slice(file.length));
   const starts = error.message.startsWith(file);
-  const rest = starts ? error.message.slice(file.length + (place?.[0].length ?? 2)) : error.message;
+  // `FILE:1:2: what`, `FILE: what` or `FILE is what`: the file stands before it anyway.
+  const said = error.message.slice(file.length + (place?.[0].length ?? 0));
+  const rest = starts ? said.replace(/^:? /, "") : error.message;
   return {
     file,
     line: starts && place !== null ? Number(place[1]) : null,

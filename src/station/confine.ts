@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import { errorMessage, inputError, type TouchstonedError } from "../core/errors.ts";
+import { configError, errorMessage, inputError, type TouchstonedError } from "../core/errors.ts";
 import { printable } from "../core/text.ts";
 import { isInside } from "./paths.ts";
 
@@ -69,4 +69,20 @@ export function confine(root: string, path: string, what: string): string {
   if (!isInside(root, plain) && !isInside(root, real)) throw outside("leads out of the station");
   if (!isInside(root, real)) throw outside(`is a link that leads out of the station, to ${real}`);
   return real;
+}
+
+/**
+ * Throws a configuration error (78) where `inbox/` of the station is anything but a directory of its
+ * own. None at all is fine: it is made.
+ */
+export function requireInbox(root: string): void {
+  const path = join(root, "inbox");
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined || stats.isDirectory()) return;
+  const what = stats.isSymbolicLink() ? "a symbolic link" : "no directory";
+  throw configError(
+    `${path} is ${what}`,
+    "Make it a directory of the station itself: what is dropped there starts work, so links are not followed.",
+    "bad_inbox",
+  );
 }

@@ -94,3 +94,24 @@ export async function refuseTrackedInbox(root: string, env: Env): Promise<void> 
     "inbox_tracked",
   );
 }
+
+/**
+ * Makes `root` a git repository where neither it nor a directory above it is one. False where there is
+ * one already; throws a configuration error where git cannot make it.
+ */
+export async function ensureRepository(root: string, env: Env): Promise<boolean> {
+  if (workTrees(root).length > 0) return false;
+  const made = await runCommand("git", ["init", "--quiet", "--initial-branch=main", root], {
+    timeout_s: 30,
+    cwd: "/",
+    env: gitEnv(env, root),
+    inherit_env: false,
+  });
+  if (made.ok) return true;
+  const said = made.stderr.trim().split("\n", 1)[0] ?? "";
+  throw configError(
+    `${root}: git init failed: ${said === "" ? (made.error ?? "") : said}`,
+    "A station is a git repository. Install git, or make the repository yourself, then init again.",
+    "git_init_failed",
+  );
+}

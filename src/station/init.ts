@@ -1,11 +1,12 @@
-import { lstatSync, realpathSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { configError, systemErrorCode } from "../core/errors.ts";
 import { createFileAtomic, ensureDir, readTextIfThere, writeFileAtomic } from "../core/files.ts";
+import { packageFile } from "../core/program.ts";
 import { appendToList } from "../core/yaml-edit.ts";
 import { faultsError } from "./config-file.ts";
 import { confine } from "./confine.ts";
-import { refuseTrackedInbox } from "./git-guard.ts";
+import { ensureRepository, refuseTrackedInbox } from "./git-guard.ts";
 import { realpathIfThere } from "./guarded.ts";
 import { distrust, loadFiles, refuseNested } from "./open.ts";
 import { machineConfigPath, POLICY_NAME, type Env } from "./paths.ts";
@@ -73,6 +74,18 @@ function layOut(root: string, note: Note): void {
   ignoreInbox(root, note);
 }
 
+const STARTER_PACKS = ["office-basics.yaml", "plumbing.yaml"] as const;
+
+/** The packs that the first steps name, where the station has none of its own. */
+function copyPacks(root: string, note: Note): void {
+  const packs = confine(root, "packs", "init");
+  if (existsSync(packs)) return;
+  ensureDir(packs);
+  for (const name of STARTER_PACKS) {
+    makeFile(join(packs, name), readFileSync(packageFile(`packs/${name}`), "utf8"), note);
+  }
+}
+
 function trust(root: string, env: Env, note: Note): void {
   const path = machineConfigPath(env);
   ensureDir(dirname(path), 0o700);
@@ -99,7 +112,13 @@ export async function initStation(
   const kept: string[] = [];
   const note: Note = (path, isChanged) => void (isChanged ? changed : kept).push(path);
   const directory = resolve(cwd, dir ?? ".");
-  ensureDir(directory);
+  try {
+    ensureDir(directory);
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code !== "EEXIST" && code !== "ENOTDIR") throw error;
+    throw configError(`${directory}: it is not a directory`, "Name one, or a name that is free.");
+  }
   const root = realpathSync(directory);
   refuseNested(root, env, machineConfigPath(env));
   // Before anything is written: a repository that may not be trusted is left as it is.
@@ -107,7 +126,9 @@ export async function initStation(
   const before = loadFiles(root, env);
   const faults = [...before.machine.faults, ...before.policy.faults];
   if (faults.length > 0) throw faultsError(faults);
+  if (await ensureRepository(root, env)) note(join(root, ".git"), true);
   layOut(root, note);
+  copyPacks(root, note);
   trust(root, env, note);
   const { machine } = loadFiles(root, env);
   if (machine.faults.length > 0) throw faultsError(machine.faults);

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync } from "node:fs";
 import { isoTime, type Clock } from "../core/clock.ts";
 import { configError, EXIT, TouchstonedError } from "../core/errors.ts";
+import { commandLine } from "../core/process-table.ts";
 import { carriesLock, isFileAt, openLocked, statIfThere, unlock } from "./lock-file.ts";
 import { leaseText, livingLeases, type LeaseInfo } from "./lease-info.ts";
 import {
@@ -66,6 +67,11 @@ function describe(holder: LockHolder | undefined, processes: readonly LockProces
   if (holder !== undefined) {
     const run = holder.run_id === null ? "" : `, run ${holder.run_id}`;
     return `held by pid ${holder.pid} (${holder.purpose}${run}) since ${holder.since}`;
+  }
+  // A step inherits the lock, so it may have it longer than the program that took it lives.
+  const step = processes.find(({ pid }) => commandLine(pid).includes("_step"));
+  if (step !== undefined) {
+    return `held by a step of touchstoned (pid ${step.pid}) that runs on although what started it was killed`;
   }
   const seen = processes.map(({ pid, command }) => `pid ${pid} (${command})`).join(", ");
   return `held by another program (a shell?)${seen === "" ? "" : `: ${seen}`}, since when is not known`;

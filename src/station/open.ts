@@ -7,6 +7,7 @@ import { refuseTrackedInbox } from "./git-guard.ts";
 import { askingUser, chainFault, modeFault, realpathIfThere } from "./guarded.ts";
 import { stationId, stationRoot, type FindOptions } from "./locate.ts";
 import { isInside, POLICY_NAME, userPaths, type Env } from "./paths.ts";
+import { markRuns, runsFault } from "./runs-place.ts";
 import type { MachineSettings, Policy } from "./schemas.ts";
 import { loadMachine, loadPolicy, mergeSettings, type StationSettings } from "./settings.ts";
 
@@ -18,6 +19,8 @@ export interface Station {
   /** Outside the work tree, mode 0700. */
   state_dir: string;
   runs_dir: string;
+  /** Why that is not the directory that it was (a disk that is not mounted); else null. */
+  runs_fault: string | null;
   /** Whether its queue files may run unattended here. */
   trusted: boolean;
   /** Why not, and what to do about it. */
@@ -105,12 +108,17 @@ export async function openStation(
   const dirs = stationDirs(root, env, machine.value);
   if (options.read_only !== true) {
     privateDir(dirs.state_dir, env);
-    privateDir(dirs.runs_dir, env);
+    // In the empty mount point of a disk nothing is made.
+    if (runsFault(dirs) === null) {
+      privateDir(dirs.runs_dir, env);
+      markRuns(dirs);
+    }
   }
   const trust_reason = distrust(root, env, machine);
   return {
     root,
     ...dirs,
+    runs_fault: runsFault(dirs),
     trusted: trust_reason === null,
     trust_reason,
     settings: mergeSettings(policy.value, machine.value),

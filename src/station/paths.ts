@@ -1,6 +1,6 @@
-import { homedir } from "node:os";
 import { isAbsolute, join, relative } from "node:path";
 import { configError } from "../core/errors.ts";
+import { homeOf } from "../core/user-dirs.ts";
 
 /** The file that makes a directory a station. */
 export const POLICY_NAME = "touchstoned.yaml";
@@ -33,7 +33,7 @@ export function pathVariable(env: Env, name: string): string | undefined {
  * the XDG specification asks, a relative value counts as not set.
  */
 export function userPaths(env: Env, platform: NodeJS.Platform = process.platform): UserPaths {
-  const home = variable(env, "HOME") ?? homedir();
+  const home = homeOf(env);
   if (platform === "darwin") {
     const support = join(home, "Library", "Application Support", "touchstoned");
     return { home, config_dir: support, state_dir: support, data_dir: support };

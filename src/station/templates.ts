@@ -135,9 +135,9 @@ schema_version: 1
 
 entries:
   - model: MODEL  # as the runner calls it
-    pack: packs/PACK.yaml  # relative to the station
+    pack: packs/office-basics.yaml  # relative to the station
   # - model: { id: MODEL, quant: Q4_K_M, max_tokens_default: 800 }
-  #   pack: packs/PACK.yaml
+  #   pack: packs/office-basics.yaml
   #   judge_model: JUDGE
   #   judge_config: judge.yaml
 `;

@@ -26,9 +26,11 @@ function recordsOf(attempts: readonly Attempt[], kind: Kind): StepRecord[] {
   return attempts.flatMap((attempt) => attempt.steps.filter((step) => step.kind === kind));
 }
 
-/** Seconds that all runs of one step took, over all invocations. */
-export function secondsOf(attempts: readonly Attempt[], kind: Kind): number {
-  const sum = recordsOf(attempts, kind).reduce((total, step) => total + step.seconds, 0);
+/** Seconds that all runs of one step took, over all invocations; null where there was none. */
+export function secondsOf(attempts: readonly Attempt[], kind: Kind): number | null {
+  const records = recordsOf(attempts, kind);
+  if (records.length === 0) return null;
+  const sum = records.reduce((total, step) => total + step.seconds, 0);
   return Math.round(sum * 10) / 10;
 }
 

@@ -224,7 +224,9 @@ async function checkOne(
     signal,
     extra_body: target.model.extra_body,
   });
-  row.load_s = load.outcome === "ok" ? load.duration_s : null;
+  // A fixed runner has its model already: what it took to say so is no load.
+  const loads = load.outcome === "ok" && runner.residency !== "fixed";
+  row.load_s = loads ? load.duration_s : null;
   row.loaded = load.outcome !== "failed";
   if (!row.loaded) {
     row.error = load.fault?.message ?? "the model could not be loaded";

@@ -89,13 +89,12 @@ function startStep(
   };
 }
 
-/** The world of a station on this machine. */
+/** The world of a station on this machine. A daemon gives the station new settings as it runs. */
 export function realRooms(options: RealRoomsOptions): Rooms {
   const { station, clock, env } = options;
   const new_id = ulidSource(clock);
   const locks = new Map<object, ModelLock>();
   let turn: Turn | undefined;
-  const declared = station.machine.runners.map(({ name, url }) => ({ name, url: url ?? null }));
   return {
     clock,
     new_id,
@@ -135,6 +134,7 @@ export function realRooms(options: RealRoomsOptions): Rooms {
     stepFault: (kind, bundle_dir, started_ms) => FAULTS[kind](bundle_dir, started_ms),
     judgeTarget(path, model) {
       const { config } = loadJudgeConfig(path);
+      const declared = station.machine.runners.map(({ name, url }) => ({ name, url: url ?? null }));
       return {
         runner: judgeRunnerName(config, undefined, declared) ?? null,
         model: judgeModel(config, model ?? undefined),

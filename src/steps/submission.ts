@@ -112,6 +112,7 @@ class Invocation {
     this.#store.update(() => {
       const row = this.#row(entry);
       if (!hasEnded(row.status)) row.status = "failed";
+      if (row.load_status === "pending") row.load_status = "skipped";
       if (row.eval_status === "pending") row.eval_status = "skipped";
       if (row.judge_status === "pending") row.judge_status = "skipped";
       [row.error, row.advice] = [error, advice];

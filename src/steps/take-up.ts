@@ -95,7 +95,8 @@ function lookAt(
       };
     } catch (error) {
       if (!(error instanceof TouchstonedError)) throw error;
-      const hint = error.hint === undefined ? "" : ` (${error.hint})`;
+      // In brackets and inside of another sentence.
+      const hint = error.hint === undefined ? "" : ` (${error.hint.replace(/\.$/, "")})`;
       return { ok: false, message: `${errorMessage(error).replaceAll("\n", "; ")}${hint}` };
     }
   };

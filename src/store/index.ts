@@ -18,6 +18,7 @@ export {
   type ReapReport,
   type RecordedStep,
   type RegisteredOwner,
+  type Restored,
   type StepEntry,
   type Store,
   type Submission,

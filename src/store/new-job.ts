@@ -36,6 +36,7 @@ function firstJob(
   waiting_on: number,
 ): Job {
   const { entry, restored } = given;
+  const failure = restored?.state === "FAILED" ? restored.failure : null;
   return {
     id: given.id,
     submission_id: submission.id,
@@ -43,7 +44,7 @@ function firstJob(
     entry,
     bundle_dir: given.bundle_dir,
     source_sha256: submission.sha256,
-    state: restored === undefined ? "PENDING" : "COMPLETE",
+    state: restored?.state ?? "PENDING",
     priority: entry.priority,
     first_priority: entry.priority,
     created_at_ms: submission.accepted_at_ms,
@@ -62,9 +63,9 @@ function firstJob(
     held_at_ms: null,
     after,
     waiting_on,
-    final: false,
-    failure: null,
-    result: restored?.result ?? null,
+    final: failure !== null,
+    failure,
+    result: restored?.state === "COMPLETE" ? restored.result : null,
   };
 }
 
@@ -72,10 +73,19 @@ function firstJob(
 export function firstJobs(submission: NewSubmission, given: readonly NewJob[]): Job[] {
   if (given.length === 0) throw new TypeError("a submission has at least one job");
   const prerequisites = prerequisitesOf(given);
-  const restored = new Set(given.filter((job) => job.restored !== undefined).map(({ id }) => id));
+  const complete = new Set(
+    given.filter((job) => job.restored?.state === "COMPLETE").map(({ id }) => id),
+  );
   return given.map((job) => {
     const after = prerequisites.get(job.id) ?? [];
-    const open = after.filter((id) => !restored.has(id)).length;
+    const open = after.filter((id) => !complete.has(id)).length;
     return firstJob(submission, job, after, open);
   });
+}
+
+/** Kind and reason of a new job's first line in its history. */
+export function firstEvent(job: Job): readonly [kind: string, reason: string | null] {
+  if (job.state === "PENDING") return ["accept", null];
+  if (job.state === "COMPLETE") return ["restore", "found valid results"];
+  return ["restore", "had ended so before the store was made anew"];
 }

@@ -21,9 +21,16 @@ export interface NewJob {
   index: number;
   entry: QueueEntry;
   bundle_dir: string;
-  /** Set by a rebuild for what has valid results already: the job starts out COMPLETE. */
-  restored?: { result: JsonValue; ended_at_ms: number };
+  /** Set by a rebuild for what had ended before: the job starts out so. */
+  restored?: Restored;
 }
+
+/** How a job had ended, as the files say. FAILED is for good. */
+export type Restored = { ended_at_ms: number } & (
+  | { state: "COMPLETE"; result: JsonValue }
+  | { state: "FAILED"; failure: JobFailure }
+  | { state: "CANCELLED" }
+);
 
 export interface Submission extends NewSubmission {
   total_jobs: number;

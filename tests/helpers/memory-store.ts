@@ -12,7 +12,7 @@ import {
   type JobFailure,
   type JobState,
 } from "../../src/queue/index.ts";
-import { firstJobs, idReused } from "../../src/store/new-job.ts";
+import { firstEvent, firstJobs, idReused } from "../../src/store/new-job.ts";
 import {
   OWNER_SILENCE_MS,
   QUEUE,
@@ -143,7 +143,8 @@ export class MemoryStore implements Store {
       const open = [...this.disk.submissions.values()]
         .sort(byId)
         .find((one) => one.sha256 === sha256 && one.open_jobs > 0);
-      if (open !== undefined) return { outcome: "duplicate", submission_id: open.id };
+      const ended = jobs.every((job) => isEnded(job));
+      if (open !== undefined && !ended) return { outcome: "duplicate", submission_id: open.id };
       const ids = jobs.map((job) => job.id);
       const known = ids.find((one, at) => this.disk.jobs.has(one) || ids.indexOf(one) !== at);
       if (known !== undefined) throw idReused(`job id ${known}`);
@@ -156,9 +157,8 @@ export class MemoryStore implements Store {
       this.disk.submissions.set(id, copyOf(row));
       for (const job of jobs) {
         this.disk.jobs.set(job.id, copyOf(job));
-        const restored = job.state === "COMPLETE";
-        const [kind, reason] = restored ? ["restore", "found valid results"] : ["accept", null];
-        this.#note(null, job, kind ?? "accept", reason ?? null, submission.accepted_at_ms);
+        const [kind, reason] = firstEvent(job);
+        this.#note(null, job, kind, reason, submission.accepted_at_ms);
       }
       return { outcome: "accepted", submission_id: id };
     });

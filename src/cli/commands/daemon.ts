@@ -1,19 +1,12 @@
 import { EXIT, type ExitCode } from "../../core/errors.ts";
 import { canStartAnew, selfCommand, startAnew } from "../../core/program.ts";
 import { runForAnswer } from "../../core/tool.ts";
-import { runDaemon } from "../../daemon/resident.ts";
-import type { Station } from "../../station/resident.ts";
+import { runDaemon, type OpenedStation } from "../../daemon/resident.ts";
 import type { CommandAction, CommandContext } from "../context.ts";
 
 export interface DaemonCommandOptions {
   station?: string;
   json?: boolean;
-}
-
-/** What `_open-station` answers. */
-interface OpenedStation {
-  station: Station;
-  memory_mb: number | null;
 }
 
 /** The station as it was opened first, for the process that this one becomes. */
@@ -68,7 +61,6 @@ export const run: CommandAction<DaemonCommandOptions> = async (options, context)
       else terminal.err(text);
     },
   });
-  // What is wrong in a file that was edited meanwhile is no reason to end: it is read at a start.
   if (end === "outgrown" && !stopped) {
     startAnew({ ...env, [OPENED_VARIABLE]: JSON.stringify(opened) });
   }

@@ -17,8 +17,9 @@ export const run: CommandAction<InitOptions> = async ({ dir, json }, { terminal,
   for (const path of report.changed) terminal.out(`  wrote ${path}`);
   for (const path of report.kept) terminal.out(`  kept  ${path}`);
   if (report.trust_reason !== null) terminal.err(`not trusted yet: ${report.trust_reason}`);
+  const where = report.root === cwd ? "" : ` --station ${report.root}`;
   terminal.err(
-    `Next: declare a runner in ${report.machine_config}, then touchstoned config check.`,
+    `Next: declare a runner in ${report.machine_config}, then: touchstoned config check${where}`,
   );
   return EXIT.done;
 };

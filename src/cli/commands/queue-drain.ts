@@ -1,5 +1,5 @@
 import { EXIT } from "../../core/errors.ts";
-import { wakeDaemon } from "../../daemon/index.ts";
+import { noteHold, wakeDaemon } from "../../daemon/index.ts";
 import { QUEUE } from "../../store/index.ts";
 import type { CommandAction } from "../context.ts";
 import { withStore, type StationOptions } from "../queue-store.ts";
@@ -15,6 +15,7 @@ export const run: CommandAction<QueueDrainOptions> = async (options, context) =>
   withStore(options, context, async (store, { files }) => {
     const { terminal, clock, signal } = context;
     await store.hold(QUEUE, clock.now_ms());
+    noteHold(files, true);
     wakeDaemon(files);
     const running = async () => store.jobs({ states: ["CLAIMED", "IN_PROGRESS"], limit: 1 });
     let [job] = await running();

@@ -63,14 +63,17 @@ Example:
 function declareLooks(queue: Command, act: Act): void {
   const submit = queue
     .command("submit")
-    .description("drop queue files into the inbox, whole or not at all")
+    .description("check queue files and drop them into the inbox, whole or not at all")
     .argument("<files...>", "queue files (YAML or JSON)")
     .option("--rename", "where the name is taken, add a number instead of refusing")
+    .option("--force", "drop it although it has errors: it will be rejected, with the reason")
     .option("--json", "where they are and when they are taken up, as JSON")
     .action(act(() => import("../commands/queue-submit.ts")));
   withExamples(
     submit,
-    `Examples:
+    `A file that would be rejected is refused (exit 64), with what is wrong in it.
+
+Examples:
   touchstoned queue submit night.yaml
   touchstoned queue submit --rename nightly/*.yaml`,
   );
@@ -99,16 +102,17 @@ function declareLooks(queue: Command, act: Act): void {
 
 function declareChanges(queue: Command, act: Act): void {
   const changes = [
-    ["cancel", "<id>", "take a job out of the queue; one that runs is ended"],
-    ["retry", "<id>", "run a failed job again, with its attempts and priority as at first"],
-    ["hold", "[id]", "let a job wait, or without ID the whole queue; what runs goes on"],
-    ["release", "[id]", "end a hold of a job, or without ID of the queue"],
+    ["cancel", "take jobs out of the queue; one that runs is ended"],
+    ["retry", "run failed jobs again, with their attempts and priority as at first"],
+    ["hold", "let jobs wait, or without IDS the whole queue; what runs goes on"],
+    ["release", "end a hold of jobs, or without IDS of the queue"],
   ] as const;
-  for (const [change, argument, description] of changes) {
+  for (const [change, description] of changes) {
     const command = queue
       .command(change)
       .description(description)
-      .argument(argument, "id of a job, or its last letters")
+      .argument("[ids...]", "ids of jobs, or their last letters (at least four)")
+      .option("--file <name>", "instead: all jobs of this queue file")
       .option("--json", "what was changed as JSON")
       .action((...args: unknown[]) =>
         act<QueueChangeOptions>(async () => {
@@ -116,7 +120,12 @@ function declareChanges(queue: Command, act: Act): void {
           return { run: (options, context) => run({ ...options, change }, context) };
         })(...args),
       );
-    withExamples(command, `Example:\n  touchstoned queue ${change} 7Q2M`);
+    withExamples(
+      command,
+      `Examples:
+  touchstoned queue ${change} 7Q2M
+  touchstoned queue ${change} --file night.yaml`,
+    );
   }
   const drain = queue
     .command("drain")

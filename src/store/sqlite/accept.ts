@@ -1,5 +1,5 @@
 import { isEnded, type Job } from "../../queue/resident.ts";
-import { firstJobs, idReused } from "../new-job.ts";
+import { firstEvent, firstJobs, idReused } from "../new-job.ts";
 import type { AcceptReport, NewJob, NewSubmission } from "../store.ts";
 import type { Database, Values } from "./database.ts";
 import { hotColumns, insertEvent } from "./write-job.ts";
@@ -38,10 +38,7 @@ function insertJob(db: Database, job: Job): void {
     bundle_dir: job.bundle_dir,
     result: job.state === "COMPLETE" ? JSON.stringify(job.result) : null,
   });
-  const [kind, reason] =
-    job.state === "COMPLETE"
-      ? (["restore", "found valid results"] as const)
-      : (["accept", null] as const);
+  const [kind, reason] = firstEvent(job);
   insertEvent(db, { before: null, after: job, kind, reason, now_ms: job.created_at_ms });
 }
 
@@ -80,11 +77,13 @@ export function accept(
       if (same.sha256 !== sha256) throw idReused(`submission id ${id}`);
       return { outcome: "already", submission_id: id };
     }
+    // What had ended long ago stands in nobody's way.
+    const ended = jobs.every((job) => isEnded(job));
     const open = db.one<{ id: string }>(
       "SELECT id FROM submissions WHERE sha256 = :sha256 AND open_jobs > 0 ORDER BY id LIMIT 1",
       { sha256 },
     );
-    if (open !== undefined) return { outcome: "duplicate", submission_id: open.id };
+    if (open !== undefined && !ended) return { outcome: "duplicate", submission_id: open.id };
     const seen = new Set<string>();
     for (const job of jobs) {
       const there = db.one("SELECT 1 FROM jobs WHERE id = :id", { id: job.id });

@@ -7,6 +7,8 @@ import { LANE } from "./write-job.ts";
 const CHANGES: readonly (readonly [kind: string, from: string, to: string])[] = [
   ["accept", "", "PENDING"],
   ["restore", "", "COMPLETE"],
+  ["restore", "", "FAILED"],
+  ["restore", "", "CANCELLED"],
   ["claim", "PENDING", "CLAIMED"],
   ["claim", "FAILED", "CLAIMED"],
   ["start", "CLAIMED", "IN_PROGRESS"],

@@ -8,7 +8,7 @@ import { SqliteStore } from "./adapter.ts";
 import { Database } from "./database.ts";
 import { migrate } from "./migrations.ts";
 import { loadSqlite } from "./load.ts";
-import { setAside } from "./set-aside.ts";
+import { setAside, setCompanionsAside } from "./set-aside.ts";
 import { isUnreadable, named, notPermitted, unreadable } from "./trouble.ts";
 
 export interface SqliteOptions {
@@ -155,6 +155,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<OpenedSto
     set_aside = setAside(path, options.now_ms);
     found = "nothing";
   }
+  if (set_aside === null) setCompanionsAside(path, options.now_ms);
   create(path);
   try {
     return { store: new SqliteStore(await connect(path, false)), created: true, set_aside };

@@ -44,3 +44,16 @@ export function setAside(
   syncDir(dirname(path));
   return name;
 }
+
+/**
+ * Companions of a file that is gone: a new file must not take an old log for its own. Where they are
+ * now, or null where there are none.
+ */
+export function setCompanionsAside(path: string, now_ms: number): string | null {
+  const left = COMPANIONS.filter((tail) => isThere(path + tail));
+  if (left.length === 0) return null;
+  const name = freeName(path, now_ms, "orphaned");
+  for (const tail of left) renameSync(path + tail, name + tail);
+  syncDir(dirname(path));
+  return name;
+}

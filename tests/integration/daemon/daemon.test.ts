@@ -131,6 +131,9 @@ test("an unreadable store is set aside and rebuilt from the files", async () => 
   expect((await station.night.run("queue", "list")).exit_code).toBe(69);
   const daemon = await station.daemon();
   expect(daemon.output().stderr).toMatch(/was unreadable: moved to .*queue.db.unreadable-/);
+  // The store that knew of the hold is gone; the hold is not.
+  expect((await station.status()).why_idle).toContain("the queue is held");
+  await station.night.run("queue", "release");
   await station.waitPlaced("done", 2);
   expect((await station.jobs()).map(({ state }) => state)).toEqual(["COMPLETE", "COMPLETE"]);
   expect(readdirSync(station.state_dir).some((name) => name.includes("unreadable"))).toBe(true);
@@ -154,7 +157,7 @@ test("submit drops a whole file and says when it is taken up", async () => {
   expect(alone).toMatchObject([{ taken_up: null }]);
   const again = await station.night.run("queue", "submit", file);
   expect([again.exit_code, again.stderr]).toEqual([64, expect.stringContaining("there already")]);
-  expect((await station.status()).inbox).toEqual([{ name: "night.json", ripe: null }]);
+  expect((await station.status()).inbox).toEqual([{ name: "night.json", ripe: null, stuck: null }]);
   const daemon = await station.daemon();
   await station.waitPlaced("done");
   const [second] = await station.json<{ taken_up: string }[]>("queue", "submit", file);

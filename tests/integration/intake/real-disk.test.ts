@@ -128,6 +128,12 @@ describe("the inbox on a real disk", () => {
     expect(readdirSync(at).sort()).toEqual(["dir.yaml", "good.yaml", "rejected"]);
     expect(readdirSync(join(at, "rejected"))).toHaveLength(18);
     expect(readFileSync("/etc/passwd", "utf8")).toContain("root");
+    // The commands in the reason are about the file where it is now.
+    const names = readdirSync(join(at, "rejected")).map((name) => join(at, "rejected", name));
+    const refused = names.find((name) => name.endsWith("-writable.yaml")) ?? "";
+    const reason = JSON.parse(readFileSync(`${refused}.reason.json`, "utf8"));
+    expect(reason.message).toContain(`run: chmod go-w ${refused}`);
+    expect(reason.what_to_do).toContain(`mv ${refused} ${join(at, "writable.yaml")}`);
   });
 
   it("is blocked where others may write the inbox, with the command that mends it", async () => {

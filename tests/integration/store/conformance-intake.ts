@@ -71,7 +71,8 @@ export const TAKING_UP: Topic = {
   async "what a rebuild found done starts out COMPLETE and frees what waits"(store) {
     const [done, next] = jobsOf("S1", [{ id: "a" }, { after: ["a"] }]);
     if (done === undefined || next === undefined) throw new Error("no jobs");
-    const restored = { result: { cells_ok: 3 }, ended_at_ms: T0 - 5 };
+    const result = { cells_ok: 3 };
+    const restored = { state: "COMPLETE", result, ended_at_ms: T0 - 5 } as const;
     await store.accept(submissionOf("S1"), [{ ...done, restored }, next]);
     await store.register(ownerOf("box"), T0);
     expect(await store.job("S1-0")).toMatchObject({ state: "COMPLETE", result: { cells_ok: 3 } });
@@ -80,6 +81,29 @@ export const TAKING_UP: Topic = {
     const whole = jobsOf("S2", [{}]).map((job) => Object.assign(job, { restored }));
     await store.accept(submissionOf("S2"), whole);
     expect(await store.submission("S2")).toMatchObject({ open_jobs: 0, ended_at_ms: T0 - 5 });
+  },
+
+  async "what had ended otherwise starts out so, and stands in nobody's way"(store) {
+    const sha256 = "the same bytes";
+    await store.accept(submissionOf("S0", { sha256 }), jobsOf("S0", [{}]));
+    const failure = { kind: "error", message: "no answer", step: "eval" } as const;
+    const ends = [
+      { state: "FAILED", failure, ended_at_ms: T0 - 5 },
+      { state: "CANCELLED", ended_at_ms: T0 - 4 },
+    ] as const;
+    const jobs = jobsOf("S1", [{ id: "a" }, { after: ["a"] }]).map((job, at) =>
+      Object.assign(job, { restored: ends[at] }),
+    );
+    const report = await store.accept(submissionOf("S1", { sha256 }), jobs);
+    expect(report.outcome).toBe("accepted");
+    expect(await store.jobsOf("S1")).toMatchObject([
+      { state: "FAILED", final: true, failure, ended_at_ms: T0 - 5 },
+      { state: "CANCELLED", ended_at_ms: T0 - 4 },
+    ]);
+    expect(await store.submission("S1")).toMatchObject({ open_jobs: 0, ended_at_ms: T0 - 4 });
+    expect(await store.failDependants(T0)).toEqual([]);
+    expect(await store.check()).toEqual([]);
+    expect((await store.retry("S1-0", T0)).ok).toBe(true);
   },
 
   async "ended submissions wait to be placed"(store) {

@@ -1,15 +1,16 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { sha256Hex } from "../../../src/core/json.ts";
 import { checkStation } from "../../../src/daemon/fsck.ts";
-import type { Submission } from "../../../src/store/index.ts";
+import type { Restored, Submission } from "../../../src/store/index.ts";
 import { MemoryStore } from "../../helpers/memory-store.ts";
 import { jobsOf, submissionOf } from "../../helpers/store-fixtures.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 
 const ID = "01M8KZMWDDFEQZATBDDN6PR0KF";
 const TEXT = "a queue file";
+const COMPLETE: Restored = { state: "COMPLETE", result: {}, ended_at_ms: 1 };
 
 /** A station on the disk with a store in memory. `during` is done right after fsck's first reading. */
 class Station {
@@ -18,6 +19,9 @@ class Station {
   readonly state_dir = join(this.root, "state");
   readonly store = new MemoryStore();
   readonly directory = join(this.runs_dir, "night");
+  readonly bundle_dir = join(this.directory, "e0-made");
+  /** Of the last check. */
+  notes: unknown[] = [];
 
   constructor() {
     for (const dir of [this.runs_dir, join(this.root, "inbox", "done")]) {
@@ -41,13 +45,16 @@ class Station {
     writeFileSync(join(this.directory, "submission.json"), JSON.stringify(record));
   }
 
-  async accept(): Promise<void> {
+  async accept(restored?: Restored): Promise<void> {
     const submission = submissionOf(ID, {
       sha256: sha256Hex(TEXT),
       snapshot_path: join(this.directory, "source.yaml"),
       detail: { file_key: "", directory: this.directory, warnings: [] },
     });
-    await this.store.accept(submission, jobsOf(ID, [{}]));
+    const more = restored === undefined ? {} : { restored };
+    const { bundle_dir } = this;
+    const jobs = jobsOf(ID, [{}]).map((job) => Object.assign(job, { bundle_dir, ...more }));
+    await this.store.accept(submission, jobs);
   }
 
   place(): void {
@@ -63,9 +70,10 @@ class Station {
       return read;
     };
     const rooms = { stepFault: () => null };
-    const { violations } = await checkStation(
-      Object.assign({}, this, { lock_path: join(this.root, "l"), rooms }),
+    const { violations, notes } = await checkStation(
+      Object.assign({}, this, { runs_fault: null, lock_path: join(this.root, "l"), rooms }),
     );
+    this.notes = notes.map(({ rule, subject }) => [rule, subject]);
     return violations.map(({ rule, subject }) => [rule, subject]);
   }
 }
@@ -125,4 +133,34 @@ test("a snapshot that is gone or changed", async () => {
   await station.accept();
   writeFileSync(join(station.directory, "source.yaml"), "another text");
   expect(await station.check()).toEqual([["accepted_not_lost", ID]]);
+});
+
+test("results of a COMPLETE job that are gone, and a whole run that was removed", async () => {
+  const station = new Station();
+  station.writeDirectory();
+  mkdirSync(station.bundle_dir);
+  await station.accept(COMPLETE);
+  await station.store.place(ID, "/inbox/done/n.yaml", 2);
+  expect(await station.check()).toEqual([]);
+  rmSync(station.bundle_dir, { recursive: true });
+  expect(await station.check()).toEqual([["complete_has_results", `${ID}-0`]]);
+  rmSync(station.directory, { recursive: true });
+  expect(await station.check()).toEqual([]);
+  expect(station.notes).toEqual([["run_removed", ID]]);
+});
+
+test("a run that is gone while its jobs wait is a violation", async () => {
+  const station = new Station();
+  await station.accept();
+  expect(await station.check()).toEqual([["accepted_not_lost", ID]]);
+  expect(station.notes).toEqual([]);
+});
+
+test("a directory that the store does not know and that had ended is no loss", async () => {
+  const station = new Station();
+  station.writeDirectory();
+  const summary = { state: "done", ended: "2026-01-15T21:00:00.000Z", entries: [] };
+  writeFileSync(join(station.directory, "summary.json"), JSON.stringify(summary));
+  expect(await station.check()).toEqual([]);
+  expect(station.notes).toEqual([["not_in_store", ID]]);
 });

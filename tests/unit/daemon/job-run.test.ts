@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { inputError, TouchstonedError } from "../../../src/core/errors.ts";
 import { silentLog } from "../../../src/core/log.ts";
-import { JobRun, type JobRunDeps } from "../../../src/daemon/job-run.ts";
+import { JobRun, type JobPlaceFault, type JobRunDeps } from "../../../src/daemon/job-run.ts";
 import { writeRunning } from "../../../src/daemon/running-record.ts";
+import type { Job } from "../../../src/queue/index.ts";
+import type { RunEvent } from "../../../src/steps/index.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { MemoryStore } from "../../helpers/memory-store.ts";
 import { jobsOf, ownerOf, submissionOf, T0 } from "../../helpers/store-fixtures.ts";
@@ -22,6 +24,7 @@ async function claimed(reason: Error) {
   if (job === undefined) throw new Error("nothing was claimed");
   const clock = new FakeClock({ wall_ms: T0, jumpSleeps: true });
   const synced: string[] = [];
+  const warnings: string[] = [];
   const running_path = join(tempDir(), "running.json");
   let held = 1;
   const hard = new AbortController();
@@ -38,12 +41,14 @@ async function claimed(reason: Error) {
     min_free_disk_mb: 0,
     soft: new AbortController().signal,
     hard: hard.signal,
+    directoryFault: (): JobPlaceFault | null => null,
     claimDirectory: async () => ({ release: () => undefined }),
     keepAwake: async () => ({ release: async () => undefined }),
-    emit: () => undefined,
+    emit: (_job: Job, event: RunEvent) =>
+      void (event.type === "warning" && warnings.push(event.text)),
   };
   const lock = { path: "/lock", release: () => void (held -= 1) };
-  return { store, job, clock, deps, lock, synced, running_path, hard, held: () => held };
+  return { store, job, clock, deps, lock, synced, warnings, running_path, hard, held: () => held };
 }
 
 test("what no retry can cure fails for good, the lock is given back, the summary written", async () => {
@@ -65,8 +70,30 @@ test("a full disk is no attempt", async () => {
   expect(await store.job(job.id)).toMatchObject({ state: "PENDING", attempt_count: 0 });
 });
 
+test("a disk that is away is no attempt, before and after the steps", async () => {
+  const fault = { reason: "the runs are not at /ext", returns: true };
+  for (const faults of [[fault], [null, fault]]) {
+    const { store, job, deps, lock, warnings } = await claimed(GONE);
+    deps.directoryFault = () => faults.shift() ?? null;
+    await new JobRun(deps, job).run(lock);
+    const after = { state: "PENDING", attempt_count: 0, failure: null, held_at_ms: null };
+    expect(await store.job(job.id)).toMatchObject(after);
+    expect(warnings).toEqual([]);
+  }
+});
+
+test("a run that was removed under a waiting job: it is held, and the person is told", async () => {
+  const { store, job, deps, lock, warnings } = await claimed(GONE);
+  deps.directoryFault = () => ({ reason: "its run /runs/S is not there", returns: false });
+  await new JobRun(deps, job).run(lock);
+  const after = await store.job(job.id);
+  expect(after).toMatchObject({ state: "PENDING", attempt_count: 0 });
+  expect(after?.held_at_ms).not.toBeNull();
+  expect(warnings.join()).toContain(`held: its run /runs/S is not there; put it back and`);
+});
+
 test("an end that cannot be stored is told again until it is", async () => {
-  const { store, job, deps, lock, clock, held } = await claimed(GONE);
+  const { store, job, deps, lock, clock, warnings, held } = await claimed(GONE);
   let refusals = 3;
   const fail = store.fail.bind(store);
   store.fail = async (...args) => {
@@ -76,6 +103,7 @@ test("an end that cannot be stored is told again until it is", async () => {
   await new JobRun(deps, job).run(lock);
   expect((await store.job(job.id))?.state).toBe("FAILED");
   expect(clock.monotonic_ms()).toBe(15_000);
+  expect(warnings).toEqual([`job ${job.id} has ended, which cannot be stored yet: ENOSPC`]);
   expect(held()).toBe(0);
 });
 

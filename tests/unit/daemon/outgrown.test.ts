@@ -38,6 +38,7 @@ function quietLoop(change: { grown?: boolean; next_look_ms?: (look: number) => n
       state: ignore,
       inboxBlocked: ignore,
       jobStarts: ignore,
+      fileStuck: ignore,
       jobEnds: ignore,
     } satisfies LoopDeps["report"],
     clock,
@@ -47,6 +48,7 @@ function quietLoop(change: { grown?: boolean; next_look_ms?: (look: number) => n
     memory_mb: null,
     random: () => 1,
     uptime_ms: () => null,
+    refresh: async () => undefined,
     diskLow: () => null,
     takeLock: async () => ({ path: "", release: ignore }),
     jobRun: () => {

@@ -141,6 +141,7 @@ export class Life {
       state: ignore,
       inboxBlocked: ignore,
       jobStarts: ignore,
+      fileStuck: ignore,
       jobEnds: ignore,
     };
     return new Loop({
@@ -158,6 +159,7 @@ export class Life {
       memory_mb: null,
       random: () => 0.05,
       uptime_ms: () => sim.uptime_ms(),
+      refresh: async () => undefined,
       grown: () => false,
       diskLow: () => (sim.disk_full ? "disk low" : null),
       takeLock: async () => sim.takeLock(this),

@@ -1,9 +1,10 @@
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { processIdentity } from "../../../src/core/process-table.ts";
 import { stateFiles } from "../../../src/daemon/files.ts";
 import { readStatus, statusText } from "../../../src/daemon/light.ts";
+import { writeRunning } from "../../../src/daemon/running-record.ts";
 import { writeSnapshot, type DaemonSnapshot } from "../../../src/daemon/snapshot.ts";
 import { openSqliteStore, QUEUE, type Store } from "../../../src/store/index.ts";
 import { jobsOf, ownerOf, submissionOf, T0 } from "../../helpers/store-fixtures.ts";
@@ -179,6 +180,67 @@ test("a store that cannot be read is said, and nothing is thrown", async () => {
   expect(report.store_trouble).toContain("not a readable queue store");
   expect(report.why_idle).toBe("the store cannot be read");
   expect(statusText(report, T0)).toContain("store: ");
+});
+
+test("a store that is gone under a daemon is said", async () => {
+  const { state_dir, status } = await stationOf(oneJob);
+  rmSync(stateFiles(state_dir).store);
+  expect((await status()).store_trouble).toContain("is gone while the daemon runs");
+});
+
+test("files that cannot be taken up are said not to be, with the reason", async () => {
+  const stuck = { "full.yaml": "ENOSPC: no space left" };
+  const inbox = { path: "/i", min_age_ms: 0, blocked: null, stuck };
+  const { root, status } = await stationOf(async () => undefined, { inbox });
+  const bad = Buffer.concat([
+    Buffer.from(`${root}/inbox/bad`),
+    Buffer.from([0xff]),
+    Buffer.from(".yaml"),
+  ]);
+  writeFileSync(bad, "x");
+  const long = `${"x".repeat(210)}.yaml`;
+  for (const name of ["esc\u001b[2J.yaml", "full.yaml", "good.yaml", long]) {
+    writeFileSync(join(root, "inbox", name), "x");
+  }
+  const report = await status(Date.now() + 1000);
+  const said = new Map(report.inbox.map((file) => [file.name, file.stuck]));
+  expect(said.get("full.yaml")).toContain("ENOSPC");
+  expect(said.get("good.yaml")).toBeNull();
+  expect(said.get("esc\u001b[2J.yaml")).toContain("control characters");
+  expect(said.get(long)).toContain("longer than 200 bytes");
+  expect(said.get("bad\uFFFD.yaml")).toContain("not UTF-8");
+  const text = statusText(report, Date.now() + 1000);
+  expect(text.match(/about to be taken up/g)).toHaveLength(1);
+  expect(text).not.toContain("\u001b");
+});
+
+test("in an inbox that is not trusted nothing is about to be taken up", async () => {
+  const inbox = { path: "/i", min_age_ms: 0, blocked: "run: chmod go-w /i" };
+  const { root, status } = await stationOf(async () => undefined, { inbox });
+  writeFileSync(join(root, "inbox", "a.yaml"), "x");
+  const text = statusText(await status(), T0);
+  expect(text).toContain("inbox: a.yaml: waits: nothing is taken up now");
+  expect(text).toContain("chmod go-w");
+});
+
+test("a step that runs on without its daemon is said", async () => {
+  const { state_dir, status } = await stationOf(oneJob, null);
+  writeRunning(stateFiles(state_dir).running, {
+    schema_version: 1,
+    job_id: "S-0",
+    fence: 1,
+    kind: "eval",
+    started_ms: T0,
+    log_path: "/log",
+    token: "T",
+    root: ALIVE,
+    own_runner: false,
+  });
+  const report = await status();
+  expect(report.orphan).toEqual({ job_id: "S-0", step: "eval", pid: process.pid });
+  const text = statusText(report, T0);
+  expect(text).toContain(`the eval of job S-0 runs on (pid ${process.pid})`);
+  expect(text).not.toContain("nothing runs");
 });
 
 test("with no state at all it says so", async () => {

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { jobLimitsSchema, jobSettingsSchema } from "../../../src/core/job-settings.ts";
@@ -19,10 +27,13 @@ describe("initStation", () => {
     const made = join(root, "new");
     expect(report).toMatchObject({ root: made, trusted: true, trust_reason: null, kept: [] });
     expect(report.changed).toEqual([
+      join(made, ".git"),
       join(made, "touchstoned.yaml"),
       join(made, "inbox", "README.md"),
       join(made, "inbox", "examples", "night.yaml"),
       join(made, ".gitignore"),
+      join(made, "packs", "office-basics.yaml"),
+      join(made, "packs", "plumbing.yaml"),
       machine_path,
     ]);
     expect(existsSync(join(made, "evidence"))).toBe(false);
@@ -38,6 +49,26 @@ describe("initStation", () => {
     expect(again.changed).toEqual([]);
     expect(again.kept).toHaveLength(5);
     expect(readFileSync(machine_path, "utf8")).toBe(before);
+  });
+
+  it("makes no repository inside of one, and copies no packs beside others", async () => {
+    const { home, root, env } = testStation();
+    mkdirSync(join(root, "packs"));
+    await initStation(root, { env, cwd: home });
+    const inner = join(root, "inner");
+    const report = await initStation(inner, { env, cwd: home });
+    expect(report.changed).not.toContain(join(inner, ".git"));
+    expect(readdirSync(join(root, "packs"))).toEqual([]);
+    expect(readdirSync(join(inner, "packs"))).toHaveLength(2);
+  });
+
+  it("says that a file is no directory", async () => {
+    const { home, env } = testStation();
+    const path = join(home, "file");
+    writeFileSync(path, "");
+    await expect(initStation(path, { env, cwd: home })).rejects.toThrow(
+      `${path}: it is not a directory`,
+    );
   });
 
   it("keeps what a person wrote in every file", async () => {

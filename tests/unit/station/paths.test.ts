@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import {
   isInside,
   machineConfigPath,
@@ -78,4 +78,11 @@ describe("toolEnv", () => {
     expect(toolEnv(env, "/repo")).toEqual({ PATH: "/usr/bin:/repository", LC_ALL: "C" });
     expect(toolEnv({}).PATH).toBe("/usr/local/bin:/usr/bin:/bin");
   });
+});
+
+test.each([
+  ["", "empty"],
+  ["home", "relative"],
+])('HOME="%s" (%s) is refused: files would land where we are', (home) => {
+  expect(() => userPaths({ HOME: home })).toThrow(/HOME: ".*" is not an absolute path/);
 });

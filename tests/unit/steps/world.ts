@@ -181,22 +181,17 @@ export class World {
     };
   }
 
-  run(change: Partial<SubmissionOptions> = {}) {
+  /** What queue files may choose, and how what they name is read. */
+  taking(): Pick<SubmissionOptions, "context" | "loaders"> {
     const path = (named: string) => join(this.dir, named);
     const load = (file: string) => ({ sha256: sha256Hex(readFileSync(file)), warnings: [] });
-    return runSubmission({
-      file: path("night.json"),
-      resume: null,
-      lock_wait_s: 0,
-      station_root: "/station",
-      runs_dir: path("runs"),
+    return {
       context: {
         policy_defaults: { idle_timeout_s: { eval: 20 }, step_timeout_s: { load: 30 } },
         limits: jobLimitsSchema.parse({}),
         runner_names: ["a", "b"],
         allowed_reset_commands: ["true"],
       },
-      rooms: this.rooms(),
       loaders: {
         confine: path,
         confineModel: path,
@@ -207,6 +202,18 @@ export class World {
         config: (file) => ({ ...load(file), runner: null }),
         judge_config: load,
       },
+    };
+  }
+
+  run(change: Partial<SubmissionOptions> = {}) {
+    return runSubmission({
+      ...this.taking(),
+      file: join(this.dir, "night.json"),
+      resume: null,
+      lock_wait_s: 0,
+      station_root: "/station",
+      runs_dir: join(this.dir, "runs"),
+      rooms: this.rooms(),
       claimDirectory: async () => ({ release: () => undefined }),
       signal: this.stop.signal,
       emit: (event) => void this.events.push(event),
