@@ -7,6 +7,7 @@ import { measureClient } from "./client.ts";
 import type { Measure } from "./measure.ts";
 import { benchRecorder } from "./recorder.ts";
 import { benchSampler } from "./sampler.ts";
+import { measureEvidence } from "./evidence.ts";
 import { measureIdle } from "./idle.ts";
 import { measureRecovery } from "./recovery.ts";
 import { measureSlotsAllowed } from "./slots.ts";
@@ -48,6 +49,7 @@ for (const [what, take] of [
   ["probe samples", () => benchRecorder()],
   ["store", () => benchStore({ full })],
   ["taking up", measureTakeUp],
+  ["evidence", measureEvidence],
   ["recovery", measureRecovery],
   ["idle daemon", () => measureIdle({ full })],
 ] as const) {

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { evalConfigSchema } from "../src/eval/config.ts";
 import { judgeConfigSchema } from "../src/eval/judge-config.ts";
 import { packSchema } from "../src/eval/pack.ts";
+import { evidenceSchema } from "../src/evidence/index.ts";
 import { queueFileSchema } from "../src/queue/index.ts";
 import { machineSchema, policySchema } from "../src/station/index.ts";
 
@@ -16,6 +17,7 @@ const SCHEMAS: Record<string, { schema: z.ZodType; title: string }> = {
   machine: { schema: machineSchema, title: "touchstoned machine.yaml" },
   pack: { schema: packSchema, title: "touchstoned pack" },
   "eval-config": { schema: evalConfigSchema, title: "touchstoned eval config" },
+  "slot-evidence": { schema: evidenceSchema, title: "touchstoned evidence of slots" },
   "judge-config": { schema: judgeConfigSchema, title: "touchstoned judge config" },
 };
 

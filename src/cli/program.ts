@@ -5,6 +5,7 @@ import type { CommandAction, CommandContext } from "./context.ts";
 import { declareConfig } from "./declare/config.ts";
 import { declareDaemon } from "./declare/daemon.ts";
 import { declareEval } from "./declare/eval.ts";
+import { declareEvidence } from "./declare/evidence.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
@@ -41,6 +42,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareSlotsCorpus,
   declareSlotsCalibrate,
   declareModel,
+  declareEvidence,
   declareLock,
   declareSlotsAllowed,
   declareSampler,

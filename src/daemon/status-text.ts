@@ -29,7 +29,7 @@ function runningText(running: RunningSnapshot, now_ms: number): string[] {
 
 /** `status` for a person: why nothing runs, or what does; then counts and the inbox. */
 export function statusText(status: StationStatus, now_ms: number): string {
-  const { daemon, running, counts, inbox } = status;
+  const { daemon, running, counts, inbox, evidence_waiting: evidence } = status;
   const lines: string[] = [];
   if (running !== null) lines.push(...runningText(running, now_ms));
   else lines.push(`nothing runs: ${status.why_idle ?? "it is about to start"}`);
@@ -49,6 +49,12 @@ export function statusText(status: StationStatus, now_ms: number): string {
     lines.push(`inbox: ${name}: ${when}`);
   }
   if (status.inbox_blocked !== null) lines.push(`inbox: ${status.inbox_blocked}`);
+  if (evidence !== null) {
+    const why = evidence.reason === null ? "" : `: ${evidence.reason}`;
+    lines.push(
+      `evidence: ${evidence.waiting} not committed yet${why} (touchstoned evidence commit)`,
+    );
+  }
   if (daemon.running) {
     const since = daemon.since === null ? "" : `, for ${ago(daemon.since, now_ms)}`;
     lines.push(`daemon: pid ${daemon.pid ?? "?"}${since}${daemon.stopping ? ", stopping" : ""}`);

@@ -1,8 +1,9 @@
-import { lstatSync, readdirSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { isoTime } from "../core/clock.ts";
 import { errorMessage } from "../core/errors.ts";
 import { isAlive } from "../core/process-table.ts";
+import type { OutboxState } from "../evidence/light.ts";
 import type { JobState } from "../queue/light.ts";
 import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
@@ -36,6 +37,8 @@ export interface StationStatus {
   warnings: DaemonSnapshot["warnings"];
   /** Why the store cannot be read; null where it can, and where there is none yet. */
   store_trouble: string | null;
+  /** Evidence that is written and not yet in git; null where nothing waits. */
+  evidence_waiting: OutboxState | null;
 }
 
 const QUEUE_FILE = /^[^.].*\.(?:ya?ml|json)$/i;
@@ -101,6 +104,14 @@ function whyIdle(snapshot: DaemonSnapshot | null, blocked: Blocked | null): stri
   return whyBlocked(blocked);
 }
 
+/** Only a station that has measured something pays for what looks after it. */
+async function evidenceWaiting(state_dir: string): Promise<OutboxState | null> {
+  if (!existsSync(join(state_dir, "outbox"))) return null;
+  const { outboxState } = await import("../evidence/light.ts");
+  const state = outboxState(state_dir);
+  return state.waiting === 0 ? null : state;
+}
+
 interface StatusOptions {
   root: string;
   state_dir: string;
@@ -145,5 +156,6 @@ export async function readStatus({
     inbox_blocked: live?.inbox.blocked ?? null,
     warnings: live?.warnings ?? [],
     store_trouble,
+    evidence_waiting: await evidenceWaiting(state_dir),
   };
 }

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ensureDir, readTextIfThere, writeFileAtomic } from "../core/files.ts";
+import { ownPublicKey } from "./device-key.ts";
 import { evidenceText } from "./document.ts";
 import {
   checkEvidence,
@@ -35,7 +36,7 @@ export class EvidenceBook {
 
   /**
    * Takes new evidence: into the outbox first, synced, then into the book, and its request is closed.
-   * A crash in between loses nothing that the next call of `recover` does not bring back.
+   * What a crash in between leaves out is done by `adopt`, before the outbox is committed.
    */
   write(evidence: Evidence): OutboxEntry {
     const public_pem = this.#device.key.export({ type: "spki", format: "pem" }).toString();
@@ -43,11 +44,25 @@ export class EvidenceBook {
       previous: this.#previous(evidence),
       public_pem,
     });
-    this.take(evidenceText(evidence));
-    closeRequest(this.#state_dir, evidence.key);
-    const { runner, model } = evidence.identity;
-    closeRequest(this.#state_dir, requestKey(runner.kind, model.id));
+    // Whatever the dates say: this is what was measured last, also by a clock that was set back.
+    this.#put(evidence.key, evidenceText(evidence));
+    this.#closeRequests(evidence);
     return entry;
+  }
+
+  /** Takes evidence that is in the outbox and may have got no further. */
+  adopt(evidence: Evidence): void {
+    if (this.take(evidenceText(evidence))) this.#closeRequests(evidence);
+  }
+
+  #closeRequests({ key, identity }: Evidence): void {
+    closeRequest(this.#state_dir, key);
+    closeRequest(this.#state_dir, requestKey(identity.runner.kind, identity.model.id));
+  }
+
+  #put(key: string, text: string): void {
+    ensureDir(this.#directory, 0o700);
+    writeFileAtomic(this.path(key), text, 0o600);
   }
 
   /** What the newest other evidence for the same model said. */
@@ -70,8 +85,7 @@ export class EvidenceBook {
     if (there !== undefined && Date.parse(there.evidence.created) >= Date.parse(evidence.created)) {
       return false;
     }
-    ensureDir(this.#directory, 0o700);
-    writeFileAtomic(this.path(evidence.key), text, 0o600);
+    this.#put(evidence.key, text);
     return true;
   }
 
@@ -109,11 +123,6 @@ export class EvidenceBook {
       .sort();
   }
 
-  /** Takes away what is kept for `key`; what was committed stays in git. */
-  forget(key: string): void {
-    rmSync(this.path(key), { force: true });
-  }
-
   /**
    * Takes up own evidence that is in the work tree but not in the book (the state was lost). Only what
    * this device signed counts. Gives the number of documents that were taken up.
@@ -135,4 +144,15 @@ export class EvidenceBook {
 function modelOf(evidence: LightEvidence): unknown {
   const { model } = evidence.identity;
   return typeof model === "object" && model !== null && "id" in model ? model.id : undefined;
+}
+
+/**
+ * Fills the book of a station whose state was lost (but not the device's key) from the work tree.
+ * Nothing where the book has anything: what was pruned does not come back.
+ */
+export function recoverBook(root: string, state_dir: string): number {
+  const directory = join(state_dir, "evidence");
+  if (statSync(directory, { throwIfNoEntry: false }) !== undefined) return 0;
+  const own = ownPublicKey(state_dir);
+  return own === undefined ? 0 : new EvidenceBook(state_dir, own).importFrom(root);
 }

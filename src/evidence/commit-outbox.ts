@@ -4,7 +4,9 @@ import type { Clock } from "../core/clock.ts";
 import { errorMessage } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import { openLocked, type Env } from "../station/index.ts";
+import { EvidenceBook } from "./book.ts";
 import { commitMessage } from "./commit-message.ts";
+import { ownPublicKey } from "./device-key.ts";
 import { gitClient, gitReason, type GitClient } from "./git-client.ts";
 import { moveRef, prepareCommit, writeBlobs, type CommitRequest } from "./git-commit.ts";
 import { lockIndex, recoverIndexLock, type IndexLock } from "./git-index.ts";
@@ -32,8 +34,8 @@ export interface CommitOptions {
   mode: CommitMode;
   env: Env;
   clock: Clock;
-  /** 0 (included) to 1 (not included). */
-  random: () => number;
+  /** 0 (included) to 1 (not included), for waits. */
+  random?: () => number;
 }
 
 export interface CommitReport {
@@ -65,7 +67,7 @@ const PAUSE_MS = { first: 15, most: 250 };
 const OLD_LOCK_MS = 5000;
 
 /** Name of the branch that is the evidence's own. */
-export function evidenceRef(device: string): string {
+function evidenceRef(device: string): string {
   return `refs/heads/touchstoned/evidence/${device}`;
 }
 
@@ -87,7 +89,7 @@ async function tryRef(work: Work, entry: OutboxEntry, blobs: readonly NewFile[])
   const { git, repository, clock } = work;
   const ref = evidenceRef(entry.path.split("/")[1] ?? "");
   const request = requestOf(entry, clock.now_ms());
-  const head = await currentBranch(git);
+  const head = await currentBranch(git, repository);
   if (head.ref === ref) {
     return { kind: "waits", reason: `${ref} is checked out here; its files would go out of step` };
   }
@@ -113,7 +115,7 @@ async function tryBranch(work: Work, entry: OutboxEntry, blobs: readonly NewFile
   const { git, repository, clock, stage_dir } = work;
   const obstacle = await inTheWay(git, repository, clock.now_ms());
   if (obstacle !== null) return { kind: "waits", reason: obstacle };
-  const head = await currentBranch(git);
+  const head = await currentBranch(git, repository);
   if (head.ref === null) return { kind: "waits", reason: head.reason };
   const request = requestOf(entry, clock.now_ms());
   const made = await prepareCommit(git, repository, head.ref, blobs, request);
@@ -125,7 +127,8 @@ async function tryBranch(work: Work, entry: OutboxEntry, blobs: readonly NewFile
       reason: `${head.ref} has no commit yet; the first one is yours to make`,
     };
   }
-  const lock = lockIndex(repository.index_path, stage_dir);
+  const commit = made.kind === "there" ? made.old : made.prepared.commit;
+  const lock = lockIndex(repository.index_path, stage_dir, { ref: head.ref, commit });
   if (lock === undefined) return lockedReason(work);
   let done = false;
   try {
@@ -151,7 +154,7 @@ async function underLock(
   // The person may have gone elsewhere until the lock was ours; from now on they cannot.
   const obstacle = await inTheWay(git, repository, clock.now_ms());
   if (obstacle !== null) return { kind: "waits", reason: obstacle };
-  if ((await currentBranch(git)).ref !== ref) return MOVED;
+  if ((await currentBranch(git, repository)).ref !== ref) return MOVED;
   const files = made.kind === "there" ? made.files : made.prepared.files;
   await lock.add(git, files);
   const placed = placeFiles(root, request.files);
@@ -161,7 +164,6 @@ async function underLock(
     return { kind: "committed", commit: made.old, ref };
   }
   const { commit } = made.prepared;
-  lock.belongsTo(ref, commit);
   const moved = await moveRef(git, repository, ref, made.prepared, request);
   if (moved.kind !== "done") {
     placed.undo();
@@ -173,7 +175,7 @@ async function underLock(
 
 /** Tries until it is committed, or until it has to wait; others may write at the same time. */
 async function commitEntry(work: Work, entry: OutboxEntry): Promise<Try> {
-  const { git, repository, stage_dir, clock, random, mode } = work;
+  const { git, repository, stage_dir, clock, mode, random = Math.random } = work;
   const attempt = mode === "ref" ? tryRef : tryBranch;
   let last = MOVED;
   try {
@@ -208,7 +210,11 @@ const TURN = { look_ms: 40, limit_ms: 60_000 };
  * One process of a station commits at a time: the others would only make it start again. Right even
  * without that (no flock program here), since a branch moves only from what it was.
  */
-async function takeTurn({ state_dir, clock, random }: CommitOptions): Promise<() => void> {
+async function takeTurn({
+  state_dir,
+  clock,
+  random = Math.random,
+}: CommitOptions): Promise<() => void> {
   const until_ms = clock.monotonic_ms() + TURN.limit_ms;
   while (clock.monotonic_ms() < until_ms) {
     let fd: number | undefined;
@@ -228,6 +234,11 @@ async function commitAll(options: CommitOptions, report: CommitReport): Promise<
   report.waiting = entries.length + unreadable.length;
   if (unreadable.length > 0) report.reason = `outbox: ${unreadable[0] ?? ""} cannot be read`;
   if (entries.length === 0) return;
+  const own = ownPublicKey(options.state_dir);
+  if (own !== undefined) {
+    const book = new EvidenceBook(options.state_dir, own);
+    for (const { evidence } of entries) book.adopt(evidence);
+  }
   if (options.mode === "off") {
     report.reason = "evidence.commit is off in touchstoned.yaml";
     return;

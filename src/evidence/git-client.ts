@@ -62,7 +62,7 @@ function saidBy(text: string): string | undefined {
   );
 }
 
-export interface GitCall {
+interface GitCall {
   /** What the command reads from its standard input. */
   input?: string | Buffer;
   variables?: Partial<Record<OwnVariable, string>>;

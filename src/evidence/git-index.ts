@@ -13,12 +13,13 @@ import {
   rmSync,
   statSync,
   unlinkSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import { systemErrorCode } from "../core/errors.ts";
-import { readTextIfThere, syncDir, writeFileAtomic } from "../core/files.ts";
+import { readTextIfThere, syncDir } from "../core/files.ts";
 import { isAlive, processIdentity, type ProcessIdentity } from "../core/process-table.ts";
 import type { GitClient } from "./git-client.ts";
 import type { NewFile } from "./git-tree.ts";
@@ -35,8 +36,6 @@ export interface IndexLock {
   release: () => void;
   /** Writes what the index will be when `files` are added. */
   add: (git: GitClient, files: readonly NewFile[]) => Promise<void>;
-  /** Notes which commit the index belongs to, for the case that we die before `commit`. */
-  belongsTo: (ref: string, commit: string) => void;
 }
 
 interface LockMark {
@@ -46,8 +45,8 @@ interface LockMark {
   dev: number;
   ino: number;
   owner: ProcessIdentity;
-  ref: string | null;
-  commit: string | null;
+  ref: string;
+  commit: string;
 }
 
 /** One a try: several writers share the directory. */
@@ -58,8 +57,15 @@ function replaceContent(fd: number, bytes: Buffer): void {
   fsyncSync(fd);
 }
 
-/** The lock, or undefined where another one has it. `stage_dir`: ours, for files on the way. */
-export function lockIndex(index_path: string, stage_dir: string): IndexLock | undefined {
+/**
+ * The lock, or undefined where another one has it. `stage_dir`: ours, for files on the way. `goal`: the
+ * branch that is about to move, and where to: the new index belongs to that commit.
+ */
+export function lockIndex(
+  index_path: string,
+  stage_dir: string,
+  goal: { ref: string; commit: string },
+): IndexLock | undefined {
   const lock = `${index_path}.lock`;
   const tag = randomBytes(6).toString("hex");
   const temporary = `${index_path}.touchstoned-${tag}`;
@@ -75,10 +81,8 @@ export function lockIndex(index_path: string, stage_dir: string): IndexLock | un
     dev: stats.dev,
     ino: stats.ino,
     owner,
-    ref: null,
-    commit: null,
+    ...goal,
   };
-  const note = (): void => writeFileAtomic(mark_path, JSON.stringify(mark), 0o600);
   const end = (): void => {
     closeSync(fd);
     rmSync(staged, { force: true });
@@ -87,7 +91,8 @@ export function lockIndex(index_path: string, stage_dir: string): IndexLock | un
   try {
     const mode = statSync(index_path, { throwIfNoEntry: false })?.mode;
     if (mode !== undefined) fchmodSync(fd, mode & 0o777);
-    note();
+    // For a process that is killed; what a loss of power leaves of a lock is git's own trouble, too.
+    writeFileSync(mark_path, JSON.stringify(mark), { mode: 0o600 });
     linkSync(temporary, lock);
   } catch (error) {
     unlinkSync(temporary);
@@ -104,10 +109,6 @@ export function lockIndex(index_path: string, stage_dir: string): IndexLock | un
         variables: { GIT_INDEX_FILE: staged },
       });
       replaceContent(fd, readFileSync(staged));
-    },
-    belongsTo(ref, commit) {
-      Object.assign(mark, { ref, commit });
-      note();
     },
     commit() {
       renameSync(lock, index_path);
@@ -152,7 +153,7 @@ async function recover(git: GitClient, mark: LockMark): Promise<void> {
   };
   if (ours(mark.temporary)) unlinkSync(mark.temporary);
   if (!ours(mark.lock)) return;
-  const moved = mark.ref !== null && (await tip(git, mark.ref)) === mark.commit;
+  const moved = (await tip(git, mark.ref)) === mark.commit;
   if (moved) renameSync(mark.lock, mark.lock.replace(/\.lock$/, ""));
   else unlinkSync(mark.lock);
 }

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { lstatSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { GitClient } from "./git-client.ts";
 import type { Repository } from "./git-repository.ts";
@@ -64,10 +64,17 @@ export async function inTheWay(
 
 export type Head = { ref: string; reason: null } | { ref: null; reason: string };
 
+/** What HEAD stands for where that is a plain file, as it nearly always is: no git needs to be asked. */
+function headFile({ git_dir, reftable }: Repository): string | undefined {
+  const path = join(git_dir, "HEAD");
+  if (reftable || lstatSync(path, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
+  return /^ref:\s*(refs\/\S+)\n$/.exec(readFileSync(path, "utf8"))?.[1];
+}
+
 /** The branch that HEAD stands for. */
-export async function currentBranch(git: GitClient): Promise<Head> {
+export async function currentBranch(git: GitClient, repository: Repository): Promise<Head> {
   try {
-    const ref = (await git.text(["symbolic-ref", "HEAD"])).trim();
+    const ref = headFile(repository) ?? (await git.text(["symbolic-ref", "HEAD"])).trim();
     if (ref.startsWith("refs/heads/")) return { ref, reason: null };
     return { ref: null, reason: `HEAD stands for ${ref}, which is no branch` };
   } catch {

@@ -17,9 +17,12 @@ export interface OutboxState {
 /** Names of the entries of an outbox, oldest first. */
 export function outboxNames(state_dir: string): string[] {
   try {
-    return readdirSync(join(state_dir, OUTBOX_DIR))
-      .filter((name) => ENTRY.test(name))
-      .sort();
+    return (
+      readdirSync(join(state_dir, OUTBOX_DIR))
+        .filter((name) => ENTRY.test(name))
+        // By what stands before the ending: "-2" was the second of its second.
+        .sort((a, b) => (a.slice(0, -5) < b.slice(0, -5) ? -1 : 1))
+    );
   } catch {
     return []; // nothing was ever put there
   }

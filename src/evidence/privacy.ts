@@ -2,6 +2,7 @@ import { hostname, userInfo } from "node:os";
 import { basename } from "node:path";
 import { EXIT, TouchstonedError } from "../core/errors.ts";
 import type { Env } from "../station/index.ts";
+import type { Sweep } from "../verdict/index.ts";
 
 /** What must not get into a file that is committed and pushed. */
 export interface PrivateThings {
@@ -31,7 +32,7 @@ export function privateThings(env: Env, prompts: readonly string[] = []): Privat
  * and a model's `org/name` are none.
  */
 const PATH =
-  /(?:file:\/\/)?(?<![\w.:/-])(?:~|[A-Za-z]:(?=[\\/]))?(?:[\\/][\w.@+ -]*[\w.@+-]){2,}[\\/]?/g;
+  /(?:file:\/\/|(?<![\w.:/-])(?:~|[A-Za-z]:(?=[\\/]))?)(?:[\\/][\w.@+ -]*[\w.@+-]){2,}[\\/]?/g;
 
 /**
  * Names of the system are what the maker or the distribution calls them; they are full of words that
@@ -109,7 +110,8 @@ export function privacyFaults(document: unknown, things: PrivateThings): string[
 /** A message of another program without what must not be committed: paths, user, host. */
 export function withoutPrivateThings(text: string, things: PrivateThings): string {
   let clean = text;
-  if (things.home !== null && things.home.length > 1) clean = clean.replaceAll(things.home, "/~/~");
+  if (things.home !== null && things.home.length > 1)
+    clean = clean.replaceAll(things.home, "/home/x");
   clean = clean.replaceAll(PATH, (path) => `<${basename(path.trim())}>`);
   for (const [name, mark] of [
     [things.user, "<user>"],
@@ -119,6 +121,36 @@ export function withoutPrivateThings(text: string, things: PrivateThings): strin
     if (test !== null) clean = clean.replaceAll(new RegExp(test, "gi"), mark);
   }
   return clean;
+}
+
+/** Fields of a sweep that hold what other programs said; everything else in it is ours. */
+const SAID = new Set([
+  "failure",
+  "reason",
+  "lost",
+  "ended",
+  "stop",
+  "note",
+  "notes",
+  "unavailable",
+]);
+
+function cleaned(value: unknown, said: boolean, things: PrivateThings): unknown {
+  if (typeof value === "string") return said ? withoutPrivateThings(value, things) : value;
+  if (Array.isArray(value)) return value.map((item) => cleaned(item, said, things));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, inner]) => {
+    return [key, cleaned(inner, said || SAID.has(key), things)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/**
+ * A sweep whose messages of other programs name no path, user and host any more: hours of measuring
+ * must not be lost to what a server wrote into an error.
+ */
+export function cleanSweep(sweep: Sweep, things: PrivateThings): Sweep {
+  return cleaned(sweep, false, things) as Sweep;
 }
 
 /** Throws (1) where the document holds what must not be committed. */

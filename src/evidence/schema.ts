@@ -8,7 +8,7 @@ const instant = z.iso.datetime();
 /** A name from the system. null is "not known", never "there is none". */
 const known = z.string().min(1).max(200).nullable();
 
-export const acceleratorSchema = z.strictObject({
+const acceleratorSchema = z.strictObject({
   name: z.string().min(1).max(200),
   driver: known,
   /** Of its own; null where it shares the host's memory or that is not told. */
@@ -16,7 +16,7 @@ export const acceleratorSchema = z.strictObject({
 });
 
 /** What was measured on. A change of any of it makes evidence stale: it has another key then. */
-export const identitySchema = z
+const identitySchema = z
   .strictObject({
     device_key: hex64.describe("SHA-256 of the device's public key"),
     hardware: known,
@@ -43,7 +43,7 @@ export const identitySchema = z
   .describe("What was measured on; a change makes the evidence stale");
 
 /** How the machine fared: recorded and judged, but no part of the key. */
-export const conditionsSchema = z
+const conditionsSchema = z
   .strictObject({
     power: z.enum(["ac", "battery"]).nullable(),
     thermal: z.string().max(120).nullable(),
@@ -51,7 +51,7 @@ export const conditionsSchema = z
   })
   .describe("How the machine fared; no part of the key. null: not known");
 
-export const rawRunSchema = z.strictObject({
+const rawRunSchema = z.strictObject({
   name: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$/, { error: "must be a plain name, no path" }),
@@ -80,7 +80,6 @@ export const evidenceSchema = z
   })
   .describe("How many requests a device can serve at once, and what shows it");
 
-export type Accelerator = z.infer<typeof acceleratorSchema>;
 export type Identity = z.infer<typeof identitySchema>;
 export type Conditions = z.infer<typeof conditionsSchema>;
 export type RawRun = z.infer<typeof rawRunSchema>;

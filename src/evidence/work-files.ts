@@ -1,6 +1,7 @@
-import { readFileSync, rmdirSync, unlinkSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { linkSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createFileAtomic, ensureDir } from "../core/files.ts";
+import { ensureDir } from "../core/files.ts";
 import { systemErrorCode, errorMessage } from "../core/errors.ts";
 import { confine } from "../station/index.ts";
 import type { CommitFile } from "./git-commit.ts";
@@ -15,6 +16,17 @@ function sameText(path: string, text: string): boolean {
     return readFileSync(path, "utf8") === text;
   } catch {
     return false;
+  }
+}
+
+/** Whole or not at all, and never over something. Not synced: what is durable is in git by then. */
+function createWhole(path: string, text: string): void {
+  const temporary = join(dirname(path), `.touchstoned-${randomBytes(6).toString("hex")}.tmp`);
+  writeFileSync(temporary, text, { flag: "wx", mode: 0o644 });
+  try {
+    linkSync(temporary, path);
+  } finally {
+    unlinkSync(temporary);
   }
 }
 
@@ -54,7 +66,7 @@ export function placeFiles(root: string, files: readonly CommitFile[]): Placed {
         return { undo: null, reason: `${path}: a symbolic link stands on the way to it` };
       }
       ensureDir(dirname(place));
-      createFileAtomic(place, text);
+      createWhole(place, text);
       made.push(place);
     } catch (error) {
       if (systemErrorCode(error) === "EEXIST" && sameText(join(root, path), text)) continue;

@@ -1,25 +1,27 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../core/clock.ts";
 import type { Env } from "../station/index.ts";
+import { judge } from "../verdict/index.ts";
 import { EvidenceBook } from "./book.ts";
 import { commitOutbox, type CommitMode, type CommitReport } from "./commit-outbox.ts";
 import { deviceKey } from "./device-key.ts";
 import { makeEvidence, type EvidenceParts } from "./document.ts";
-import { privateThings } from "./privacy.ts";
+import { cleanSweep, privateThings } from "./privacy.ts";
 import type { Evidence } from "./schema.ts";
 
-export interface WriteOptions {
+interface WriteOptions {
   /** The station, links resolved. */
   root: string;
   state_dir: string;
   mode: CommitMode;
   env: Env;
   clock: Clock;
-  random: () => number;
+  random?: () => number;
   /** Texts of the prompts that were sent, so that none of them gets into the document. */
   prompts: readonly string[];
 }
 
-export interface Written {
+interface Written {
   evidence: Evidence;
   /** Path below the station's root, committed or not. */
   path: string;
@@ -35,7 +37,12 @@ export async function writeEvidence(parts: EvidenceParts, options: WriteOptions)
   const { state_dir, env, clock, prompts } = options;
   const device = deviceKey(state_dir);
   const private_things = privateThings(env, prompts);
-  const evidence = makeEvidence(parts, { device, private_things, clock });
+  const sweep = cleanSweep(parts.sweep, private_things);
+  // Its sentences repeat what was said, so they are made again; its numbers cannot change by that.
+  const verdict = isDeepStrictEqual(sweep, parts.sweep)
+    ? parts.verdict
+    : judge(sweep, parts.verdict.bounds);
+  const evidence = makeEvidence({ ...parts, sweep, verdict }, { device, private_things, clock });
   const entry = new EvidenceBook(state_dir, device).write(evidence);
   const commit = await commitOutbox(options);
   return { evidence, path: `${entry.path}.json`, commit };

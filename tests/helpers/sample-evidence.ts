@@ -3,6 +3,7 @@ import {
   makeEvidence,
   type Evidence,
   type EvidenceParts,
+  type PrivateThings,
 } from "../../src/evidence/index.ts";
 import { DEFAULT_BOUNDS, judge, type Sweep } from "../../src/verdict/index.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -11,7 +12,12 @@ import { sampleSweep } from "./sample-sweep.ts";
 export const SAMPLE_CREATED_MS = Date.UTC(2026, 0, 10, 10, 5, 0);
 
 /** Nobody in particular: nothing of this machine's user can be in the samples. */
-export const NOBODY = { user: "anna", home: "/home/anna", host: "birch", prompts: [] };
+export const NOBODY: PrivateThings = {
+  user: "anna",
+  home: "/home/anna",
+  host: "birch",
+  prompts: [],
+};
 
 /** What a calibration of the sample device would hand over. */
 export function sampleParts(sweep: Sweep = sampleSweep()): EvidenceParts {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TouchstonedError } from "../../core/errors.ts";
 import { ensureDir } from "../../core/files.ts";
-import { flatIdentity, readBookEntries, type Identity } from "../../evidence/index.ts";
+import { flatIdentity, readBookEntries, recoverBook, type Identity } from "../../evidence/index.ts";
 import {
   settled,
   snapshotPath,
@@ -145,6 +145,7 @@ export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedS
   const station = inspectStation({ env, cwd, explicit });
   const { settings, state_dir } = station;
   ensureDir(join(state_dir, "slots"), 0o700);
+  recoverBook(station.root, state_dir);
   const book = readBookEntries(state_dir, settings.slots.bounds);
   const sources = [...station.sources, ...SYSTEM_SOURCES, ...book.sources].map(
     ({ path, how }): Source => ({ path, how, mark: sourceMark(path, how) }),

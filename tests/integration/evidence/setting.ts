@@ -7,7 +7,7 @@ import {
   type CommitReport,
 } from "../../../src/evidence/index.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import { GitRepo } from "../../helpers/git-repo.ts";
+import type { GitRepo } from "../../helpers/git-repo.ts";
 import { SAMPLE_CREATED_MS, sampleEvidence } from "../../helpers/sample-evidence.ts";
 import { random } from "../../helpers/seeded.ts";
 

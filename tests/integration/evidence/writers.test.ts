@@ -80,6 +80,20 @@ describe.each(["branch", "ref"] as const)("eight writers at once, mode %s", (mod
   });
 });
 
+describe("eight calls at once in one process", () => {
+  it.each(["branch", "ref"] as const)("mode %s", async (mode) => {
+    const repo = new GitRepo().start();
+    const setting = new EvidenceSetting(repo);
+    const paths = Array.from({ length: WRITERS }, () => setting.write());
+    const reports = await Promise.all(paths.map(async () => setting.commit(mode)));
+    const committed = reports.flatMap((report) => report.committed.map(({ path }) => path));
+    expect(committed.toSorted()).toEqual(paths.map((path) => `${path}.json`).toSorted());
+    expect(reports.every(({ waiting }) => waiting === 0)).toBe(true);
+    expect(documents(repo, mode === "ref" ? setting.ref : "main")).toHaveLength(WRITERS);
+    expect(repo.git("status", "--porcelain")).toBe("");
+  });
+});
+
 describe("a writer that is killed", () => {
   it("leaves nothing that is in a person's way for longer than until the next commit", async () => {
     const repo = new GitRepo().start();
@@ -115,8 +129,8 @@ describe("a writer that is killed", () => {
       dev: 1,
       ino: 1,
       owner: { pid: 1, start_token: "long gone", boot_id: "another boot" },
-      ref: null,
-      commit: null,
+      ref: "refs/heads/main",
+      commit: repo.git("rev-parse", "main").trim(),
     };
     const path = join(setting.state_dir, "outbox", "index-lock-00ff.json");
     writeFileSync(path, JSON.stringify(mark));

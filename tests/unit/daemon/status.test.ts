@@ -172,3 +172,21 @@ test("with no state at all it says so", async () => {
   const report = await readStatus({ root: tempDir(), state_dir: join(tempDir(), "x"), now_ms: T0 });
   expect(report).toMatchObject({ counts: null, inbox: [], daemon: { running: false } });
 });
+
+test("evidence that is not in git yet is shown with what stands in the way", async () => {
+  const { state_dir, status } = await stationOf(async () => undefined);
+  expect((await status()).evidence_waiting).toBeNull();
+  const outbox = join(state_dir, "outbox");
+  mkdirSync(outbox);
+  writeFileSync(join(outbox, "2026-01-10T10-05-00Z-c4d5c4d5.json"), "{}");
+  const at = new Date(T0).toISOString();
+  writeFileSync(
+    join(outbox, "last-attempt.json"),
+    JSON.stringify({ at, reason: "HEAD is detached" }),
+  );
+  const report = await status();
+  expect(report.evidence_waiting).toEqual({ waiting: 1, reason: "HEAD is detached", tried_at: at });
+  expect(statusText(report, T0)).toContain(
+    "evidence: 1 not committed yet: HEAD is detached (touchstoned evidence commit)",
+  );
+});
