@@ -37,6 +37,8 @@ test.each(onlyIf(process.platform === "linux"))(
     try {
       const lost = await command(["config", "show", "--json"], { env, cwd: root, stdout: full });
       expect(lost.exit_code).toBe(1);
+      const fast = await command(["status", "--json"], { env, cwd: root, stdout: full });
+      expect([fast.exit_code, fast.stderr.split("\n").length]).toEqual([1, 2]);
       const told = await command(["config", "show", "--json"], { env, cwd: root, stderr: full });
       expect(told.exit_code).toBe(0);
       expect(() => JSON.parse(told.stdout) as unknown).not.toThrow();

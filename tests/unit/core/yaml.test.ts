@@ -226,3 +226,9 @@ runners: []
     );
   });
 });
+
+it("names a second document in the words of a file, not of a library", () => {
+  expect(() => parseText("a: 1\n---\nb: 2\n", "f.yaml")).toThrow(
+    /f\.yaml:2:\d+: a second document/,
+  );
+});

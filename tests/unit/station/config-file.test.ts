@@ -88,3 +88,11 @@ describe("what a file says itself", () => {
     expect(shortPlace(file, path)).toBe(place);
   });
 });
+
+it.each([
+  ["/x/f: it is a FIFO", "it is a FIFO"],
+  ["/x/f cannot be a station", "cannot be a station"],
+  ["something else", "something else"],
+])("cuts the file off %s, and nothing more", (message, rest) => {
+  expect(faultOf("/x/f", configError(message)).message).toBe(rest);
+});
