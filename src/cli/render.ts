@@ -1,8 +1,6 @@
 import { styleText } from "node:util";
 import { shown } from "./shown.ts";
 
-export { shown };
-
 /**
  * The only place that writes to the terminal. Answers go to stdout, everything said beside them to
  * stderr, so that a script may read the one and a person the other.

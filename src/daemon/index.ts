@@ -6,16 +6,8 @@ export { takeDaemonLock } from "./base.ts";
 export { openSetting, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
-<<<<<<< HEAD
 export { calibrateStation } from "./calibration/calibrate-station.ts";
 export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
-=======
-export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
-export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
-export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
-export { calibrateStation } from "./calibration/calibrate-station.ts";
-export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";
->>>>>>> allowed

@@ -100,7 +100,7 @@ function shown(value: Scalar): string {
 }
 
 /** What is not as it was measured, in words; empty where everything that must be the same is. */
-export function differences(identity: FlatIdentity, expected: FlatIdentity): string[] {
+function differences(identity: FlatIdentity, expected: FlatIdentity): string[] {
   return Object.entries(expected).flatMap(([name, now]) => {
     const then = identity[name] ?? null;
     if (then === now) return [];

@@ -12,7 +12,6 @@ export { evidenceMarkdown } from "./markdown.ts";
 export { evidencePath } from "./paths.ts";
 export { withoutPrivateThings, type PrivateThings } from "./privacy.ts";
 export {
-  closeRequest,
   openRequest,
   openRequests,
   requestCalibration,

@@ -8,7 +8,7 @@ import type { LiveFacts } from "./allowed.ts";
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = process.getBuiltinModule("node:fs");
 
 /** So long what a runner said still counts when it does not answer, seconds of this boot. */
-export const HOLD_S = 600;
+const HOLD_S = 600;
 /** A clock is corrected by a little all the time. */
 const CLOCK_SLACK_MS = 300_000;
 /** The file is not written again for less than this. */

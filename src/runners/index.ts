@@ -16,16 +16,10 @@ export {
   lmStudioModelsV0,
   parseLmsLs,
   parseLmsPs,
-  type LmStudioInstance,
   type LmStudioModel,
 } from "./lm-studio.ts";
-export { parseMetrics, type RunnerMetrics } from "./metrics.ts";
-export {
-  ollamaLoaded,
-  ollamaModelFacts,
-  type OllamaLoaded,
-  type OllamaModelFacts,
-} from "./ollama-models.ts";
+export { parseMetrics } from "./metrics.ts";
+export { ollamaLoaded, ollamaModelFacts } from "./ollama-models.ts";
 export {
   restoreSteps,
   slotControl,

@@ -2,7 +2,6 @@ export { calibrationSettings, type CalibrationSettings } from "./calibration.ts"
 export { checkConfig } from "./check.ts";
 export { faultText } from "./config-file.ts";
 export { confine, requireInbox } from "./confine.ts";
-export { askingUser, chainFault, modeFault } from "./guarded.ts";
 export { initStation } from "./init.ts";
 export { inspectStation, type Inspection } from "./inspect.ts";
 export {
@@ -22,7 +21,7 @@ export { resolveLockPath } from "./lock-path.ts";
 export { findStation } from "./locate.ts";
 export { openStation, type Station } from "./open.ts";
 export { settingRows } from "./origin.ts";
-export { isInside, machineConfigPath, POLICY_NAME, toolEnv, userPaths, type Env } from "./paths.ts";
+export { isInside, toolEnv, userPaths, type Env } from "./paths.ts";
 export { resolveRunner } from "./runners.ts";
 export { requireRuns, runsFault } from "./runs-place.ts";
 export { machineSchema, policySchema, type MachineSettings } from "./schemas.ts";

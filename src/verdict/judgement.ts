@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** Ceilings and rates that a level above one slot must keep. At one slot they warn. */
-export const boundsSchema = z.strictObject({
+const boundsSchema = z.strictObject({
   /** Share of the host's memory, of a control group's limit and of each GPU's memory [0.80]. */
   memory_ceiling: z.number().positive().max(1),
   /** Swap-out may be this many times the rate at one slot [2] ... */
@@ -12,7 +12,7 @@ export const boundsSchema = z.strictObject({
   pressure_stall_share: z.number().positive().max(1),
 });
 
-export const BOUND_NAMES = [
+const BOUND_NAMES = [
   "load",
   "server",
   "slots",
@@ -35,13 +35,13 @@ export const BOUND_NAMES = [
 ] as const;
 
 /** A broken bound, with the reason in words. One that cannot be read is broken. */
-export const breachSchema = z.strictObject({
+const breachSchema = z.strictObject({
   slots: z.int().positive(),
   bound: z.enum(BOUND_NAMES),
   reason: z.string(),
 });
 
-export const levelJudgementSchema = z.strictObject({
+const levelJudgementSchema = z.strictObject({
   slots: z.int().positive(),
   against: z.int().positive(),
   /** Throughput here over throughput of `against`, with what the slots themselves cost where that was

@@ -10,7 +10,7 @@ const amount = z.number().nonnegative();
 const instant = z.iso.datetime();
 
 /** Memory of one GPU that has its own. `id` is the driver's index and name, no serial number. */
-export const gpuReadingSchema = z.strictObject({
+const gpuReadingSchema = z.strictObject({
   id: z.string(),
   used_peak_mb: amount.nullable(),
   total_mb: amount.nullable(),
@@ -50,7 +50,7 @@ export const readingsSchema = z.strictObject({
 });
 
 /** One start of the runner with `slots` configured: what was asked, and what was really given. */
-export const startSchema = z.strictObject({
+const startSchema = z.strictObject({
   slots_asked: count,
   loaded: z.boolean(),
   /** Why it did not load; null where it did. */
@@ -69,7 +69,7 @@ export const startSchema = z.strictObject({
  * that were really in flight: the time in which all workers together did this work, with no ramp and
  * no tail in it. Token counts are the server's; `output_tokens / busy_s` is the throughput.
  */
-export const periodSchema = z.strictObject({
+const periodSchema = z.strictObject({
   workers: count,
   turns: count,
   busy_s: amount,
@@ -79,7 +79,7 @@ export const periodSchema = z.strictObject({
 });
 
 /** Agreement of answers, clustered: a segment counts once, however many of its turns differ. */
-export const agreementSchema = z.strictObject({
+const agreementSchema = z.strictObject({
   segments: count,
   /** Segments with a turn whose structural signature differs from the one at one slot. */
   structural_flips: count,
@@ -95,7 +95,7 @@ const fourAmounts = z.tuple([amount, amount, amount, amount]);
  * the candidate (`slots` workers). The first two have the same prompts, the last two have the same
  * prompts. One column a quantity, one row a period (see `periodSchema`): a sweep must stay small.
  */
-export const blockSchema = z.strictObject({
+const blockSchema = z.strictObject({
   order: z.enum(["ABBA", "BAAB"]),
   turns: fourCounts,
   busy_s: fourAmounts,
@@ -109,13 +109,13 @@ export const blockSchema = z.strictObject({
 });
 
 /** Blocks that were thrown away, with the reason (another client, another mix of work). */
-export const discardSchema = z.strictObject({ reason: z.string(), blocks: count });
+const discardSchema = z.strictObject({ reason: z.string(), blocks: count });
 
 /**
  * The best number of workers (`workers`) on a start with `slots` slots: its own, or the candidate's.
  * Every arm of a level has the same prompts; arms stand in the order of time, each on another start.
  */
-export const startArmSchema = z.strictObject({
+const startArmSchema = z.strictObject({
   slots: count,
   workers: count,
   turns: count,
@@ -124,7 +124,7 @@ export const startArmSchema = z.strictObject({
 });
 
 /** Client-side gates: a client that is too slow measures itself. */
-export const clientSchema = z.strictObject({
+const clientSchema = z.strictObject({
   /** Mean of the requests in flight over all measured periods, as a share of the workers. */
   in_flight_share: z.number().nullable(),
   event_loop_delay_p99_ms: amount.nullable(),
@@ -133,7 +133,7 @@ export const clientSchema = z.strictObject({
 });
 
 /** One candidate: `slots` configured and busy, against the best number when it was tried. */
-export const levelSchema = z.strictObject({
+const levelSchema = z.strictObject({
   slots: count,
   /** Workers of arm A: the best level when this one was tried. */
   against: count,
@@ -159,7 +159,7 @@ export const levelSchema = z.strictObject({
  * What one slot does by itself: noise, answers in another order, and what its bounds read. Without
  * blocks and readings where the ladder alone gave the answer.
  */
-export const baselineSchema = z.strictObject({
+const baselineSchema = z.strictObject({
   start: startSchema,
   blocks: z.array(blockSchema),
   discards: z.array(discardSchema),
@@ -172,7 +172,7 @@ export const baselineSchema = z.strictObject({
 });
 
 /** An extra measurement (`--extra N@CTX`): reported, never judged. */
-export const extraSchema = z.strictObject({
+const extraSchema = z.strictObject({
   slots: count,
   context_per_slot: count,
   start: startSchema,
@@ -243,7 +243,6 @@ export type Block = z.infer<typeof blockSchema>;
 export type StartArm = z.infer<typeof startArmSchema>;
 export type ClientReadings = z.infer<typeof clientSchema>;
 export type Level = z.infer<typeof levelSchema>;
-export type Baseline = z.infer<typeof baselineSchema>;
 export type Extra = z.infer<typeof extraSchema>;
 export type CorpusSummary = z.infer<typeof corpusSummarySchema>;
 export type Method = z.infer<typeof methodSchema>;
