@@ -38,7 +38,7 @@ async function production(): Promise<Production> {
   const state: { props: Production["props"] } = { props: PROPS };
   const server = await fakeServer((request: Recorded) => {
     if (request.path !== "/props") return undefined;
-    return "status" in state.props ? (state.props as Reply) : { body: state.props };
+    return "status" in state.props ? state.props : { body: state.props };
   });
   return Object.assign(state, { server });
 }
