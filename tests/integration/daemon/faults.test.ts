@@ -69,7 +69,8 @@ test("kill -9 of the daemon in an eval: the step goes on, is adopted, and the jo
   await first.finished;
   // It holds the lock that it inherited.
   const lock = await station.night.run("lock", "status");
-  expect(lock.stdout + lock.stderr).toContain(String(pid));
+  expect(lock.stdout + lock.stderr).toContain(`a step of touchstoned (pid ${pid})`);
+  expect((await station.status()).orphan).toMatchObject({ step: "eval", pid });
   const asked = station.gate.asked;
   const second = await station.daemon();
   expect((await station.status()).running?.model_id).toBe("fake");
