@@ -89,6 +89,14 @@ trusted_stations: []
 #       model_file: /absolute/path/model.gguf
 #       context_length: 4096  # tokens for each slot
 #       slots: 1
+#   - name: served
+#     kind: llama-server
+#     url: http://127.0.0.1:8080
+#     calibration:  # how \`slots calibrate\` starts one of its own; stop and start go round it
+#       model_file: /absolute/path/model.gguf
+#       context_length: 4096
+#     stop_command: systemctl --user stop served
+#     start_command: systemctl --user start served
 #   - name: remote
 #     kind: openai
 #     url: https://models.example.org

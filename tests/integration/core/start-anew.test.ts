@@ -27,5 +27,9 @@ test("a process becomes itself once more: same number, same arguments, another e
 
 test("a program that cannot be started has no answer and no exit code", async () => {
   const result = await runForAnswer("no-such-program", [], { cwd: tempDir() });
-  expect(result).toEqual({ exit_code: null, answer: "" });
+  expect(result).toEqual({
+    exit_code: null,
+    answer: "",
+    complaints: "spawn no-such-program ENOENT",
+  });
 });
