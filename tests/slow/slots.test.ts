@@ -85,9 +85,8 @@ test("short prompts on the small model without flash attention: more than 1", as
     args: ["-t", "2", "-fa", "off"],
   });
   expect(["measured", "too_noisy"]).toContain(result);
-  if (result === "measured") {
-    expect(verdict?.recommended).toBeGreaterThan(1);
-    const best = verdict?.levels.find(({ slots }) => slots === verdict.recommended);
-    expect(best?.ratio_low).toBeGreaterThan(1 + DEFAULT_METHOD.gain_gate);
-  }
+  const best = verdict?.levels.find(({ slots }) => slots === verdict.recommended);
+  const risen =
+    (verdict?.recommended ?? 1) > 1 && (best?.ratio_low ?? 0) > 1 + DEFAULT_METHOD.gain_gate;
+  expect(risen || result === "too_noisy").toBe(true);
 });
