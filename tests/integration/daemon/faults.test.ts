@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { SHELL_LOCK } from "../../helpers/lock.ts";
@@ -164,7 +164,10 @@ test("a full disk stops new work and is said", async () => {
 test("the wake file and SIGHUP bring a look at once", async () => {
   const station = await DaemonStation.make();
   const daemon = await station.daemon();
-  const snapshot = () => JSON.parse(readFileSync(join(station.state_dir, "daemon.json"), "utf8"));
+  const path = join(station.state_dir, "daemon.json");
+  const snapshot = () => JSON.parse(readFileSync(path, "utf8"));
+  // It says that it runs before it has looked for the first time.
+  await waitFor("the first look", () => existsSync(path));
   const before = snapshot().updated;
   daemon.child.kill("SIGHUP");
   await waitFor("a look", () => snapshot().updated !== before);
