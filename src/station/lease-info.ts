@@ -1,29 +1,56 @@
 import { readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { z } from "zod";
 import { writeFileAtomic } from "../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../core/json.ts";
 import { isAlive, processIdentity } from "../core/process-table.ts";
 import { printable } from "../core/text.ts";
 
-/** Written by anybody who may write beside the lock, and shown to people. */
-const said = z.string().max(200).transform(printable);
-
-const leaseInfoSchema = z.object({
-  pid: z.int().positive(),
-  start_token: z.string(),
-  boot_id: z.string(),
-  slot: z.int().positive(),
-  purpose: said,
-  /** Which runner and model its requests go to. */
-  runner: said.nullable(),
-  model: said.nullable(),
-  /** RFC 3339 */
-  since: said,
-});
-
 /** What the holder of a slot says about itself. For people, and for what else may run beside it. */
-export type LeaseInfo = z.output<typeof leaseInfoSchema>;
+export interface LeaseInfo {
+  pid: number;
+  start_token: string;
+  boot_id: string;
+  slot: number;
+  purpose: string;
+  /** Which runner and model its requests go to. */
+  runner: string | null;
+  model: string | null;
+  /** RFC 3339 */
+  since: string;
+}
+
+/** Longest text that is shown of it. */
+const MAX_SAID = 200;
+
+/**
+ * Written by anybody who may write beside the lock, and shown to people. Checked by hand: the daemon
+ * looks here for weeks and should not have to keep a schema library for it.
+ */
+function leaseFrom(value: unknown): LeaseInfo | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const text = (key: string): string | undefined => {
+    const one: unknown = Reflect.get(value, key);
+    return typeof one === "string" && one.length <= MAX_SAID ? one : undefined;
+  };
+  const said = (key: string): string | null | undefined => {
+    const one = text(key);
+    if (one !== undefined) return printable(one);
+    return Reflect.get(value, key) === null ? null : undefined;
+  };
+  const whole = (key: string): number | undefined => {
+    const one: unknown = Reflect.get(value, key);
+    return typeof one === "number" && Number.isSafeInteger(one) && one > 0 ? one : undefined;
+  };
+  const [pid, slot] = [whole("pid"), whole("slot")];
+  const [start_token, boot_id] = [text("start_token"), text("boot_id")];
+  const [purpose, since] = [said("purpose"), said("since")];
+  const [runner, model] = [said("runner"), said("model")];
+  if (pid === undefined || slot === undefined) return undefined;
+  if (start_token === undefined || boot_id === undefined) return undefined;
+  if (typeof purpose !== "string" || typeof since !== "string") return undefined;
+  if (runner === undefined || model === undefined) return undefined;
+  return { pid, start_token, boot_id, slot, purpose, runner, model, since };
+}
 
 export type LeaseHolder = Pick<LeaseInfo, "purpose" | "runner" | "model">;
 
@@ -70,7 +97,7 @@ export function writeLeaseInfo(
 export function readLeaseInfo(lock_path: string, slot: number): LeaseInfo | undefined {
   try {
     const text = readFileSync(infoPath(lock_path, slot), "utf8");
-    return leaseInfoSchema.safeParse(parseJsonLenient(text)).data;
+    return leaseFrom(parseJsonLenient(text));
   } catch {
     return undefined; // none, or unreadable: then it says nothing
   }
