@@ -34,3 +34,14 @@ export function isoTime(epoch_ms: number): string {
 export function fileTime(epoch_ms: number): string {
   return `${new Date(epoch_ms).toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
 }
+
+/** Waits for `what`, at the longest `limit_ms`; the wait leaves no timer behind. */
+export async function waitAtMost(
+  what: Promise<unknown>,
+  limit_ms: number,
+  clock: Clock,
+): Promise<void> {
+  const limit = new AbortController();
+  await Promise.race([what, clock.sleep(limit_ms, limit.signal)]);
+  limit.abort();
+}

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { writeFileAtomic } from "../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../core/json.ts";
 import { isAlive, processIdentity } from "../core/process-table.ts";
-import { printable } from "../core/text.ts";
+import { Said } from "./said.ts";
 
 /** What the holder of a slot says about itself. For people, and for what else may run beside it. */
 export interface LeaseInfo {
@@ -19,35 +19,15 @@ export interface LeaseInfo {
   since: string;
 }
 
-/** Longest text that is shown of it. */
-const MAX_SAID = 200;
-
-/**
- * Written by anybody who may write beside the lock, and shown to people. Checked by hand: the daemon
- * looks here for weeks and should not have to keep a schema library for it.
- */
 function leaseFrom(value: unknown): LeaseInfo | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const text = (key: string): string | undefined => {
-    const one: unknown = Reflect.get(value, key);
-    return typeof one === "string" && one.length <= MAX_SAID ? one : undefined;
-  };
-  const said = (key: string): string | null | undefined => {
-    const one = text(key);
-    if (one !== undefined) return printable(one);
-    return Reflect.get(value, key) === null ? null : undefined;
-  };
-  const whole = (key: string): number | undefined => {
-    const one: unknown = Reflect.get(value, key);
-    return typeof one === "number" && Number.isSafeInteger(one) && one > 0 ? one : undefined;
-  };
-  const [pid, slot] = [whole("pid"), whole("slot")];
-  const [start_token, boot_id] = [text("start_token"), text("boot_id")];
-  const [purpose, since] = [said("purpose"), said("since")];
-  const [runner, model] = [said("runner"), said("model")];
+  const said = Said.from(value);
+  const [pid, slot] = [said?.count("pid"), said?.count("slot")];
+  const [start_token, boot_id] = [said?.exact("start_token"), said?.exact("boot_id")];
+  const [purpose, since] = [said?.text("purpose"), said?.text("since")];
+  const [runner, model] = [said?.textOrNull("runner"), said?.textOrNull("model")];
   if (pid === undefined || slot === undefined) return undefined;
   if (start_token === undefined || boot_id === undefined) return undefined;
-  if (typeof purpose !== "string" || typeof since !== "string") return undefined;
+  if (purpose === undefined || since === undefined) return undefined;
   if (runner === undefined || model === undefined) return undefined;
   return { pid, start_token, boot_id, slot, purpose, runner, model, since };
 }

@@ -4,6 +4,7 @@ import { readTextIfThere, writeFileUnsynced } from "../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../core/json.ts";
 import { printable } from "../core/text.ts";
 import { isAlive, processIdentity } from "../core/process-table.ts";
+import { Said } from "./said.ts";
 
 /** What a holder of ours says about itself beside the lock. For people: it decides nothing. */
 export interface LockHolder {
@@ -15,9 +16,6 @@ export interface LockHolder {
   /** RFC 3339 */
   since: string;
 }
-
-/** Longest text that is shown of it. */
-const MAX_SAID = 200;
 
 /** A living process that has the lock's file open and locked. */
 export interface LockProcess {
@@ -44,31 +42,15 @@ export function writeSidecar(
   }
 }
 
-/**
- * Written by anybody who may write beside the lock, and shown to people. Checked by hand: a program
- * that only wants a lock should not have to load a schema library for it.
- */
 function holderFrom(value: unknown): LockHolder | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const text = (key: string): string | undefined => {
-    const one: unknown = Reflect.get(value, key);
-    return typeof one === "string" && one.length <= MAX_SAID ? one : undefined;
-  };
-  const pid: unknown = Reflect.get(value, "pid");
-  const [start_token, boot_id] = [text("start_token"), text("boot_id")];
-  const [purpose, since, run_id] = [text("purpose"), text("since"), text("run_id")];
-  if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  const said = Said.from(value);
+  const [pid, run_id] = [said?.count("pid"), said?.textOrNull("run_id")];
+  const [start_token, boot_id] = [said?.exact("start_token"), said?.exact("boot_id")];
+  const [purpose, since] = [said?.text("purpose"), said?.text("since")];
+  if (pid === undefined || run_id === undefined) return undefined;
   if (start_token === undefined || boot_id === undefined) return undefined;
   if (purpose === undefined || since === undefined) return undefined;
-  if (run_id === undefined && Reflect.get(value, "run_id") !== null) return undefined;
-  return {
-    pid,
-    start_token,
-    boot_id,
-    purpose: printable(purpose),
-    run_id: run_id === undefined ? null : printable(run_id),
-    since: printable(since),
-  };
+  return { pid, start_token, boot_id, purpose, run_id, since };
 }
 
 function readSidecar(lock_path: string): LockHolder | undefined {

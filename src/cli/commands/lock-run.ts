@@ -1,7 +1,4 @@
 import { basename } from "node:path";
-import { constants } from "node:os";
-import { EXIT, usageError, type ExitCode } from "../../core/errors.ts";
-import { runAttached } from "../../core/process.ts";
 import {
   acquireModelLock,
   endModelLock,
@@ -11,6 +8,7 @@ import {
   resolveLockPath,
   type ModelLock,
 } from "../../station/index.ts";
+import { runCommandOf, waitSeconds } from "../run-command.ts";
 import type { CommandAction, CommandContext } from "../context.ts";
 
 export interface LockRunOptions {
@@ -18,24 +16,11 @@ export interface LockRunOptions {
   wait?: string;
 }
 
-/** As shells say it. */
-const NOT_EXECUTABLE = 126;
-const NOT_FOUND = 127;
-const BY_SIGNAL = 128;
-
-function waitSeconds(text: string | undefined): number {
-  const wait_s = Number(text ?? 0);
-  if (text?.trim() === "" || !Number.isFinite(wait_s) || wait_s < 0) {
-    throw usageError(`--wait: "${text ?? ""}" is not a number of seconds`, "Example: --wait 3600");
-  }
-  return wait_s;
-}
-
 async function takeLock(options: LockRunOptions, context: CommandContext): Promise<ModelLock> {
   const { path } = resolveLockPath(context.env, loadMachineSettings(context.env));
   return acquireModelLock({
     path,
-    wait_s: waitSeconds(options.wait),
+    wait_s: waitSeconds(options.wait, "3600"),
     holder: {
       purpose: `lock run ${basename(options.command[0] ?? "").slice(0, 100)}`,
       run_id: null,
@@ -53,20 +38,8 @@ export const run: CommandAction<LockRunOptions> = async (options, context) => {
   const lock = inherited ?? (await takeLock(options, context));
   try {
     const { env, descriptor } = lockEnvironment(lock);
-    const ended = await runAttached(file, args, {
-      env,
-      descriptors: [descriptor],
-      signal: context.signal,
-      terminal: process.stdin.isTTY,
-    });
-    if (ended.spawn_error !== null) {
-      context.terminal.err(`cannot run ${file}: ${ended.spawn_error}`);
-      return (ended.spawn_error_code === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE) as ExitCode;
-    }
-    const signal = ended.signal as NodeJS.Signals | null;
-    const status = signal === null ? ended.exit_code : BY_SIGNAL + constants.signals[signal];
-    // The command's own status, whatever it is: it need not be one of ours.
-    return (status ?? EXIT.failed) as ExitCode;
+    const descriptors = [descriptor];
+    return await runCommandOf({ name: file, file, args, env, descriptors }, context);
   } finally {
     if (inherited === undefined) await endModelLock(lock);
   }

@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.ts";
+import { waitAtMost, type Clock } from "../../core/clock.ts";
 import { LineStream } from "../line-stream.ts";
 import { known, megabytes, unknown, type Reading } from "../reading.ts";
 import type { GpuMemory } from "./gpu-memory.ts";
@@ -73,8 +73,9 @@ export class NvidiaGpus {
     });
   }
 
-  get spoke(): Promise<void> {
-    return this.#stream.spoke;
+  /** Resolves when it has spoken or failed, at the latest after `limit_ms`. */
+  ready(limit_ms: number): Promise<void> {
+    return waitAtMost(this.#stream.spoke, limit_ms, this.#clock);
   }
 
   #take(line: string): void {

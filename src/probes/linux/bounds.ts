@@ -57,11 +57,7 @@ export class LinuxBounds implements BoundReader {
   }
 
   async ready(limit_ms: number): Promise<void> {
-    const { nvidia, clock } = this.#options;
-    if (nvidia === undefined) return;
-    const limit = new AbortController();
-    await Promise.race([nvidia.spoke, clock.sleep(limit_ms, limit.signal)]);
-    limit.abort();
+    await this.#options.nvidia?.ready(limit_ms);
   }
 
   begin(): void {

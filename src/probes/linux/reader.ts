@@ -87,11 +87,7 @@ export class LinuxReader implements HostReader {
   }
 
   async ready(limit_ms: number): Promise<void> {
-    const { nvidia, clock } = this.#options;
-    if (nvidia === undefined) return;
-    const limit = new AbortController();
-    await Promise.race([nvidia.spoke, clock.sleep(limit_ms, limit.signal)]);
-    limit.abort();
+    await this.#options.nvidia?.ready(limit_ms);
   }
 
   /** Memory alone: what waiting for a release looks at. */

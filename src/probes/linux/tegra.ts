@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.ts";
+import { waitAtMost, type Clock } from "../../core/clock.ts";
 import { LineStream } from "../line-stream.ts";
 import { known, unknown, type Reading } from "../reading.ts";
 
@@ -57,9 +57,7 @@ export async function readTegra(
     ...(env === undefined ? {} : { env }),
     onLine: (line) => (told ??= parseTegraStats(line)),
   });
-  const limit = new AbortController();
-  await Promise.race([stream.spoke, clock.sleep(limit_ms, limit.signal)]);
-  limit.abort();
+  await waitAtMost(stream.spoke, limit_ms, clock);
   const fault = stream.fault(limit_ms);
   stream.close();
   return told === undefined ? unknown(fault ?? "tegrastats tells nothing") : known(told);

@@ -1,5 +1,5 @@
 import { cpus, totalmem } from "node:os";
-import type { Clock } from "../../core/clock.ts";
+import { waitAtMost, type Clock } from "../../core/clock.ts";
 import { CpuShare } from "../cpu.ts";
 import { LineStream } from "../line-stream.ts";
 import {
@@ -89,11 +89,9 @@ export class MacReader implements HostReader {
   }
 
   async ready(limit_ms: number): Promise<void> {
-    const limit = new AbortController();
     const round = Promise.race([this.#round.promise, this.#loop.ended]);
     const all = Promise.all([round, this.#thermal.spoke]);
-    await Promise.race([all, this.#options.clock.sleep(limit_ms, limit.signal)]);
-    limit.abort();
+    await waitAtMost(all, limit_ms, this.#options.clock);
   }
 
   #takeLine(line: string): void {
