@@ -35,13 +35,15 @@ export function fileTime(epoch_ms: number): string {
   return `${new Date(epoch_ms).toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
 }
 
-/** Waits for `what`, at the longest `limit_ms`; the wait leaves no timer behind. */
-export async function waitAtMost(
-  what: Promise<unknown>,
+/** What `what` gives, or "late" after `limit_ms`; no timer is left behind. */
+export async function waitAtMost<T>(
+  what: Promise<T>,
   limit_ms: number,
   clock: Clock,
-): Promise<void> {
+): Promise<T | "late"> {
   const limit = new AbortController();
-  await Promise.race([what, clock.sleep(limit_ms, limit.signal)]);
+  const late = clock.sleep(limit_ms, limit.signal).then(() => "late" as const);
+  const first = await Promise.race([what, late]);
   limit.abort();
+  return first;
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { exitText, startChild, type ChildProcess } from "../core/child.ts";
-import type { Clock } from "../core/clock.ts";
+import { waitAtMost, type Clock } from "../core/clock.ts";
 import { onPath } from "./on-path.ts";
 import { readPower } from "./power.ts";
 
@@ -42,10 +42,7 @@ interface Helper {
 
 /** Resolves after `limit_ms` with false, or earlier with what `event` says. */
 async function within(clock: Clock, limit_ms: number, event: Promise<boolean>): Promise<boolean> {
-  const limit = new AbortController();
-  const done = await Promise.race([event, clock.sleep(limit_ms, limit.signal).then(() => false)]);
-  limit.abort();
-  return done;
+  return (await waitAtMost(event, limit_ms, clock)) === true;
 }
 
 /** Ends with this process: `-w` watches it, so a SIGKILL of ours does not leave it behind. */

@@ -1,5 +1,5 @@
 import { exitText, startChild, type ChildProcess } from "../core/child.ts";
-import type { Clock } from "../core/clock.ts";
+import { waitAtMost, type Clock } from "../core/clock.ts";
 import { EXIT, TouchstonedError } from "../core/errors.ts";
 import type { UlidSource } from "../core/ids.ts";
 import { parseJsonLenient } from "../core/json.ts";
@@ -115,13 +115,8 @@ class SamplerClient {
   /** The next baseline that the sampler tells. Rejects when it ends first, or after the limit. */
   async baseline(limit_s: number, what: string): Promise<ResourceTick> {
     if (this.#gone !== undefined) throw samplerError(this.#gone);
-    const limit = new AbortController();
     const answer = new Promise<Message | undefined>((resolve) => this.#waiting.push(resolve));
-    const message = await Promise.race([
-      answer,
-      this.#clock.sleep(limit_s * 1000, limit.signal).then(() => "late" as const),
-    ]);
-    limit.abort();
+    const message = await waitAtMost(answer, limit_s * 1000, this.#clock);
     if (message === "late") {
       const why = this.#fault === null ? "" : `: ${this.#fault}`;
       throw samplerError(`${what} within ${limit_s} s${why}`);
@@ -144,13 +139,8 @@ class SamplerClient {
     if (this.#gone !== undefined) return { ok: false, reason: `the sampler ${this.#gone} early` };
     this.#child.stdin.end();
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      const limit = new AbortController();
-      const over = await Promise.race([
-        this.#child.exited.then(() => true),
-        this.#clock.sleep(STOP_LIMIT_MS, limit.signal).then(() => false),
-      ]);
-      limit.abort();
-      if (over) return this.#verdict();
+      const over = await waitAtMost(this.#child.exited, STOP_LIMIT_MS, this.#clock);
+      if (over !== "late") return this.#verdict();
       this.#child.kill(signal);
     }
     await this.#child.exited;

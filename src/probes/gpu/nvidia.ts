@@ -74,8 +74,8 @@ export class NvidiaGpus {
   }
 
   /** Resolves when it has spoken or failed, at the latest after `limit_ms`. */
-  ready(limit_ms: number): Promise<void> {
-    return waitAtMost(this.#stream.spoke, limit_ms, this.#clock);
+  async ready(limit_ms: number): Promise<void> {
+    await waitAtMost(this.#stream.spoke, limit_ms, this.#clock);
   }
 
   #take(line: string): void {
