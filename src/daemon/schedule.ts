@@ -2,7 +2,7 @@ import { extname, join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { isoTime } from "../core/clock.ts";
 import { readCron, type CronPattern } from "../core/cron.ts";
-import type { Disk } from "../core/disk.ts";
+import { ensureDirSynced, type Disk } from "../core/disk.ts";
 import { errorMessage } from "../core/errors.ts";
 import type { UlidSource } from "../core/ids.ts";
 import { sha256Hex } from "../core/json.ts";
@@ -195,6 +195,7 @@ export class Schedule {
   /** Name of a file in the inbox that has these bytes. */
   #inInbox(sha256: string, size?: number): string | null {
     const { disk, inbox } = this.#deps;
+    ensureDirSynced(disk, inbox, 0o755);
     for (const name of disk.readdir(inbox)) {
       if (name.startsWith(".")) continue;
       const path = join(inbox, name);
