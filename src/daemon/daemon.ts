@@ -43,7 +43,7 @@ export interface DaemonOptions {
   /** Who started us and wants to hear that we live; null where nobody does. */
   service: ServiceManager | null;
   /** So long a step has after the first stop; null: until it ends by itself. */
-  step_grace_s: number | null;
+  stop_within_s: number | null;
   random?: () => number;
 }
 
@@ -290,7 +290,7 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
       loop,
       report,
       clock,
-      step_grace_s: options.step_grace_s,
+      stop_within_s: options.stop_within_s,
       soft,
       hard,
       over: over.signal,

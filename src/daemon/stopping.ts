@@ -7,7 +7,7 @@ export interface StopperOptions {
   report: Pick<Report, "say">;
   clock: Clock;
   /** So long the running step has after the first stop; null: until it ends by itself. */
-  step_grace_s: number | null;
+  stop_within_s: number | null;
   /** Lets the running step end. */
   soft: AbortController;
   /** Ends the running step. */
@@ -18,10 +18,10 @@ export interface StopperOptions {
 
 /**
  * What each stop does: the first lets the running step end, the second ends it, and the job is handed
- * back. A service manager asks once and then kills; `step_grace_s` asks the second time before that.
+ * back. A service manager asks once and then kills; `stop_within_s` asks the second time before that.
  */
 export function stopper(options: StopperOptions): () => void {
-  const { loop, report, clock, step_grace_s, soft, hard, over } = options;
+  const { loop, report, clock, stop_within_s, soft, hard, over } = options;
   const endStep = (): void => {
     if (hard.signal.aborted) return;
     hard.abort();
@@ -37,6 +37,6 @@ export function stopper(options: StopperOptions): () => void {
     soft.abort();
     report.say("stopping");
     loop.stop();
-    if (step_grace_s !== null) void afterGrace(step_grace_s);
+    if (stop_within_s !== null) void afterGrace(stop_within_s);
   };
 }

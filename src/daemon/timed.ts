@@ -34,7 +34,7 @@ export function timedInbox(
 /** When `queue.window` lets jobs start, wall clock; null where there is none. */
 export function windowOpening({ station, clock }: Base): () => Promise<number | null> {
   const window = new Lazy(async () => {
-    const { QueueWindow } = await import("./window.ts");
+    const { QueueWindow } = await import("./queue-window.ts");
     return new QueueWindow();
   });
   return async () => {

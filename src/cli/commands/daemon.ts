@@ -8,7 +8,7 @@ import { secondsOption } from "../seconds.ts";
 export interface DaemonCommandOptions {
   station?: string;
   json?: boolean;
-  stepGrace?: string;
+  stopWithin?: string;
 }
 
 /** The station as it was opened first, for the process that this one becomes. */
@@ -42,7 +42,7 @@ async function openInChild(
 
 export const run: CommandAction<DaemonCommandOptions> = async (options, context) => {
   const { terminal, clock, env } = context;
-  const step_grace_s = secondsOption("--step-grace", options.stepGrace, "120") ?? null;
+  const stop_within_s = secondsOption("--stop-within", options.stopWithin, "120") ?? null;
   // Before the first child is started.
   const service = takeServiceManager(process.env, process.pid);
   // Of what runs: its files may be replaced meanwhile.
@@ -57,7 +57,7 @@ export const run: CommandAction<DaemonCommandOptions> = async (options, context)
     env,
     renewable: canStartAnew,
     service,
-    step_grace_s,
+    stop_within_s,
     onSignals({ stop, rescan }) {
       context.takeSignals((signal) => {
         if (signal === "SIGHUP") return rescan();

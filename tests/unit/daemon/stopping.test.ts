@@ -3,7 +3,7 @@ import { stopper } from "../../../src/daemon/stopping.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { settle } from "./quiet-loop.ts";
 
-function stopping(step_grace_s: number | null) {
+function stopping(stop_within_s: number | null) {
   const clock = new FakeClock();
   const said: string[] = [];
   let stops = 0;
@@ -12,7 +12,7 @@ function stopping(step_grace_s: number | null) {
     loop: { stop: () => (stops += 1) },
     report: { say: (text) => said.push(text) },
     clock,
-    step_grace_s,
+    stop_within_s,
     soft,
     hard,
     over: over.signal,
