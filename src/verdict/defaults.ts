@@ -28,4 +28,5 @@ export const DEFAULT_METHOD = {
   segments_per_period: 3,
   turns_per_segment: 1,
   max_slots: 8,
+  intervals: "decision",
 } as const satisfies Partial<Method>;

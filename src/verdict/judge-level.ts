@@ -1,9 +1,10 @@
-import { armRates, gainOf, soundBlocks } from "./blocks.ts";
-import type { Gain } from "./blocks.ts";
+import { armRates, soundBlocks } from "./blocks.ts";
+import { gainOf } from "./gain.ts";
+import type { Gain } from "./gain.ts";
 import { clientBreaches, readingBreaches, startBreaches } from "./bounds.ts";
 import { judgeFidelity } from "./fidelity.ts";
 import type { Bounds, Breach, LevelJudgement } from "./judgement.ts";
-import type { Level, StartRecord, Sweep } from "./records.ts";
+import type { Level, Method, StartRecord, Sweep } from "./records.ts";
 
 /** Bounds that starts of the runner with this many slots break, over the whole ladder. */
 export function ladderBreaches(sweep: Sweep, slots: number, bounds: Bounds): Breach[] {
@@ -85,6 +86,17 @@ function ratios(
   };
 }
 
+/** Why a gain that the blocks show does not count. */
+function gainWarnings({ note, state, interval }: Gain, level: Level, method: Method): string[] {
+  if (note !== null) return [note];
+  const shown =
+    method.intervals === "decision" &&
+    state === "not_proven" &&
+    level.blocks.length >= method.blocks_min &&
+    (interval?.low ?? -Infinity) > Math.log1p(method.gain_gate);
+  return shown ? ["what its slots themselves cost was not measured"] : [];
+}
+
 const orNull = (value: number | undefined): number | null =>
   value === undefined ? null : rounded(value);
 
@@ -111,7 +123,7 @@ export function judgeLevel(level: Level, sweep: Sweep, bounds: Bounds): LevelJud
     fidelity: fidelity.state,
     breaches: [...ladder, ...hard, ...fidelity.breach],
     warnings: [
-      ...(gain.note === null ? [] : [gain.note]),
+      ...gainWarnings(gain, level, sweep.method),
       ...fidelity.warnings,
       ...discards,
       ...(level.ended === "" ? [] : [level.ended]),

@@ -216,6 +216,11 @@ export const methodSchema = z.strictObject({
   /** How prompts are kept cold. */
   cold: z.enum(["cache_off", "nonce"]),
   residency: z.enum(["own_start", "attached"]),
+  /**
+   * The interval of a level is the one that it was decided with, and its ends are told to a tenth of a
+   * percent. Documents without it have Student's interval of the level's own blocks, whole percents.
+   */
+  intervals: z.literal("decision").optional(),
 });
 
 /** A whole sweep. Not evidence unless `complete`. */

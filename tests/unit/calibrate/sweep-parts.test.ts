@@ -8,7 +8,7 @@ import { bracket } from "../../../src/calibrate/sweep-search.ts";
 import { emptyState } from "../../../src/calibrate/sweep-state.ts";
 import { SimulatedDevice } from "../../../bench/verdict/device.ts";
 import { CLIENT, readings } from "../verdict/records.ts";
-import { CORPUS, METHOD, RISING, TwistedDevice, sweepOn, truth } from "./devices.ts";
+import { CORPUS, FLAT, METHOD, RISING, TwistedDevice, sweepOn, truth } from "./devices.ts";
 
 describe("the deck", () => {
   const deck = dealSegments(CORPUS.segments, 42);
@@ -204,6 +204,22 @@ describe("what people are told meanwhile", () => {
     const spent_s = device.inner.clock.monotonic_ms() / 1000;
     expect(noise?.remaining_s_low).toBeLessThan(spent_s);
     expect(left_s).toBeGreaterThan(spent_s / 2);
+  });
+
+  test("a gain is never told as ruled out beside an interval that holds it", async () => {
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const told: SweepProgress[] = [];
+      const device = new TwistedDevice({ rate: FLAT, noise: 0.05 }, {}, seed);
+      const { verdict } = await sweepOn(device, { onProgress: (one) => told.push(one) });
+      const closed = told.filter(({ message }) => message.includes("ruled out"));
+      for (const { ratio_high } of closed) expect(ratio_high).toBeLessThan(1.2);
+      // Two blocks already have an interval that says something.
+      const second = told.filter(({ phase, block }) => phase === "level" && block === 3);
+      for (const { ratio_high } of second) expect(ratio_high).toBeLessThan(2);
+      const given = verdict.levels.filter(({ warnings }) => warnings.join().includes("ruled out"));
+      for (const { ratio_high } of given) expect(ratio_high).toBeLessThan(1.2);
+      expect(given.length).toBe(new Set(closed.map(({ slots }) => slots)).size);
+    }
   });
 
   test("before anything was measured nothing is foretold", () => {

@@ -21,7 +21,7 @@ describe("the verdict", () => {
       first_breach: null,
     });
     expect(verdict.reason).toMatch(
-      /^4: 4 slots: \+50 % over 2 slots \(\+4\d % to \+\d\d %\), inside every bound, answers proven; above it, no proven gain from 8 slots: \+0 % over 4 slots/,
+      /^4: 4 slots: \+50 % over 2 slots \(\+4\d\.\d % to \+\d\d\.\d %\), inside every bound, answers proven; above it, no proven gain from 8 slots: \+0 % over 4 slots/,
     );
     expect(verdictSchema.parse(verdict)).toEqual(verdict);
   });
