@@ -36,7 +36,13 @@ export const readingsSchema = z.strictObject({
   /** Share of the time in which some task stood still for want of memory (PSI `some`), 0 to 1. */
   pressure_stall_share: z.number().min(0).max(1).nullable(),
   pressure_level: z.enum(["normal", "warn", "critical"]).nullable(),
+  /** By heat or power. Earlier documents: in a virtual machine also by its host. */
   throttled: z.boolean().nullable(),
+  /**
+   * Share of a virtual machine's processor time that its host took for others, 0 to 1. Where it is told
+   * it stands for heat, of which a guest is told nothing. Absent on other machines.
+   */
+  stolen_time_share: z.number().min(0).max(1).nullable().optional(),
   /** Nobody but us used the runner's device: no other model, no other client. */
   alone: z.boolean().nullable(),
   /** Turns by what was wrong with them; none may be above zero. */

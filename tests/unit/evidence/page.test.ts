@@ -25,7 +25,8 @@ function flatSweep(): Sweep {
   return {
     ...sweep,
     ladder: sweep.ladder.slice(0, 2),
-    levels: level === undefined ? [] : [{ ...level, blocks: [...blocks, ...blocks] }],
+    levels:
+      level === undefined ? [] : [{ ...level, blocks: structuredClone([...blocks, ...blocks]) }],
     stop: "two levels gained too little",
   };
 }
@@ -33,18 +34,17 @@ function flatSweep(): Sweep {
 /** Two slots were given up after two blocks that lie apart, by the noise at one slot. */
 function givenUp(): Sweep {
   const sweep = flatSweep();
-  const levels = sweep.levels.map((level) => ({
-    ...level,
-    blocks: sweep.baseline.blocks.slice(0, 2).map((block, at) => {
+  for (const level of sweep.levels) {
+    level.blocks = level.blocks.slice(0, 2);
+    for (const [at, block] of level.blocks.entries()) {
       const [a, , , d] = block.busy_s;
       const factor = at === 0 ? 0.99 : 1.09;
-      const busy_s: typeof block.busy_s = [a, a / factor, d / factor, d];
-      return { ...block, busy_s, turns: [12, 12, 12, 12] as typeof block.turns };
-    }),
-    start_arm: [],
-    ended: "a gain of 20 % is ruled out",
-  }));
-  return { ...sweep, levels };
+      block.busy_s = [a, a / factor, d / factor, d];
+    }
+    level.start_arm = [];
+    level.ended = "a gain of 20 % is ruled out";
+  }
+  return sweep;
 }
 
 describe("the page and the chart", () => {

@@ -102,10 +102,8 @@ describe("the interval of a gain", () => {
     expect(pooled?.mean).toBeCloseTo(ofTwo(METHOD).blocks_only?.mean ?? 9, 12);
     expect(rulesOutGain(pooled, METHOD)).toBe(true);
     // Longer blocks than those at one slot have less noise each.
-    const long = {
-      blocks: apart.blocks.map((one) => ({ ...one, turns: [16, 16, 16, 16] as const })),
-    };
-    const shorter = pooledInterval(long as never, both);
+    const long = { blocks: [0.98, 1.12].map((ratio) => block(ratio, { turns: [16, 16, 16, 16] })) };
+    const shorter = pooledInterval(long, both);
     expect((shorter?.high ?? 9) < (pooled?.high ?? 0)).toBe(true);
     expect(pooledInterval({ blocks: [] }, both)).toBeNull();
     expect(rulesOutGain(null, METHOD)).toBe(false);
