@@ -238,6 +238,18 @@ export function startBreaches(
   return at(slots, faults);
 }
 
+/** Turns that a slot's context could not hold: a shorter run is no measurement of this corpus. */
+export function contextBreaches(
+  slots: number,
+  turns: number | undefined,
+  context: number | null,
+): Breach[] {
+  if (turns === undefined || turns === 0) return [];
+  const what = turns === 1 ? "1 turn is" : `${turns} turns are`;
+  const room = context === null ? "the context of a slot" : `the ${context} tokens that a slot has`;
+  return at(slots, [{ bound: "context", reason: `${what} longer than ${room}` }]);
+}
+
 /** Gates of the client: one that is too slow, or that cannot say, has measured itself. */
 export function clientBreaches(slots: number, client: ClientReadings | null): Breach[] {
   const { in_flight_min, loop_delay_p99_ms, cpu_share } = CLIENT_GATES;

@@ -1,7 +1,7 @@
 import { armRates, soundBlocks } from "./blocks.ts";
 import { gainOf } from "./gain.ts";
 import type { Gain } from "./gain.ts";
-import { clientBreaches, readingBreaches, startBreaches } from "./bounds.ts";
+import { clientBreaches, contextBreaches, readingBreaches, startBreaches } from "./bounds.ts";
 import { judgeFidelity } from "./fidelity.ts";
 import type { Bounds, Breach, LevelJudgement } from "./judgement.ts";
 import type { Level, Method, StartRecord, Sweep } from "./records.ts";
@@ -51,7 +51,10 @@ export function hardBreaches(level: Level, sweep: Sweep, bounds: Bounds): Breach
     context_per_slot: sweep.method.context_per_slot,
     host_total_mb: one?.host_total_mb ?? null,
   };
-  const breaches = startBreaches(level.start, asked, bounds);
+  const breaches = [
+    ...startBreaches(level.start, asked, bounds),
+    ...contextBreaches(slots, level.too_long_turns, level.start.context_read),
+  ];
   if (level.lost !== null) {
     breaches.push({ slots, bound: "server", reason: `the server was lost: ${level.lost}` });
   }
@@ -164,7 +167,8 @@ export function judgeBaseline(sweep: Sweep, bounds: Bounds): LevelJudgement {
     turns_per_hour: middle((rate) => rate.turns_per_hour),
     gain: "baseline",
     fidelity: "proven",
-    breaches: [],
+    // The one thing that one slot is refused for: what was measured would be another, shorter corpus.
+    breaches: contextBreaches(1, baseline.too_long_turns, baseline.start.context_read),
     warnings: broken.map((breach) => breach.reason),
   };
 }

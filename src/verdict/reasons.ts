@@ -1,5 +1,5 @@
 import { gainWords, rangeWords } from "../core/gain-words.ts";
-import type { LevelJudgement, Verdict } from "./judgement.ts";
+import type { Breach, LevelJudgement, Verdict } from "./judgement.ts";
 import type { Method, Sweep } from "./records.ts";
 
 /** In documents without `method.intervals`. */
@@ -70,6 +70,11 @@ export function measuredReason(
 
 export function noisyReason(sigma: number, smallest: number, method: Method): string {
   return `too noisy: equal runs at one slot differ by ${percent(sigma)} (standard deviation), so that only differences above ${percent(smallest)} can be seen; ${percent(method.gain_gate)} must be. This is no evidence.`;
+}
+
+/** One slot itself cannot serve what was to be measured. */
+export function refusedReason({ reason }: Breach): string {
+  return `it cannot be measured: ${reason}. This is no evidence.`;
 }
 
 export function incompleteReason(sweep: Sweep): string {

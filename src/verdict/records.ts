@@ -154,6 +154,8 @@ const levelSchema = z.strictObject({
   client: clientSchema.nullable(),
   /** Why the server died or was lost while it served this level; null where it lived. */
   lost: z.string().nullable(),
+  /** Turns that were longer than a slot's context here and not at one slot; absent where none was. */
+  too_long_turns: count.optional(),
   /** Why no more was measured here, in words. */
   ended: z.string(),
   /** When the first and the last of it was measured; the age of evidence counts from the oldest. */
@@ -173,6 +175,8 @@ const baselineSchema = z.strictObject({
   self_agreement: agreementSchema,
   readings: readingsSchema.nullable(),
   client: clientSchema.nullable(),
+  /** Turns that one slot could not hold; absent where none was. */
+  too_long_turns: count.optional(),
   measured_from: instant,
   measured_to: instant,
 });

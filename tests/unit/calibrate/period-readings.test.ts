@@ -146,6 +146,17 @@ test.each([
   expect(fault === null ? "" : faultText(fault)).toBe(text);
 });
 
+test("what a slot's context could not hold is told from every other fault", () => {
+  const too_long = [
+    failure("context_exceeded"),
+    failure("prompt_truncated"),
+    failure("stall_timeout"),
+  ]
+    .flatMap((one) => sent(one))
+    .map((one) => turnOutcome(one).too_long);
+  expect(too_long).toEqual([true, true, undefined]);
+});
+
 test.each([
   ["spawn /home/ada/bin/llama-server ENOENT", "spawn ... ENOENT"],
   ["there is no ~/models/a.gguf, nor ./b.gguf", "there is no ..., nor ..."],
