@@ -13,3 +13,4 @@ export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
+export { inspectService, type Problem, type ServiceReport } from "./service/index.ts";
