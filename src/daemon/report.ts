@@ -6,6 +6,8 @@ import type { State } from "./core.ts";
 import type { ScheduledView } from "./schedule.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
+/** Within so long a change is on disk: many come at once, and nobody need wait for the disk. */
+const WRITE_WITHIN_MS = 50;
 /** Progress is written at most so often: the machine is being measured. */
 const PROGRESS_MS = 5000;
 const MOST_WARNINGS = 10;
@@ -41,6 +43,7 @@ export class Report {
   #opens_ms: number | null = null;
   #schedule: readonly ScheduledView[] = [];
   #state: State | null = null;
+  #pending: NodeJS.Timeout | null = null;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -48,6 +51,14 @@ export class Report {
   }
 
   #write(): void {
+    this.#pending ??= setTimeout(() => this.flush(), WRITE_WITHIN_MS);
+  }
+
+  /** Writes now what has changed, if anything has. */
+  flush(): void {
+    if (this.#pending === null) return;
+    clearTimeout(this.#pending);
+    this.#pending = null;
     const { path, standing, clock } = this.#options;
     const state = this.#state;
     if (state === null) return;

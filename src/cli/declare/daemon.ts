@@ -36,6 +36,24 @@ Examples:
     .addHelpText("after", "\nExample:\n  touchstoned status --json | jq -r .why_idle")
     .action(act(() => import("../commands/status.ts")));
   program
+    .command("doctor")
+    .description("look at everything that has to work, and say what to do where it does not")
+    .option("--station <dir>", STATION)
+    .option("--json", "print one JSON document")
+    .addHelpText(
+      "after",
+      `
+Looks at Node, the station and its trust, file systems, disks, clock, locks, daemon, inbox, store, runners,
+evidence, git, service and logs. Each line is ok, warning or FAILURE, with what to do; the worst stand
+last. Changes nothing, whatever it finds, and works where there is no station or a broken one.
+Exit codes: 0 nothing failed, 1 something did.
+
+Examples:
+  touchstoned doctor
+  touchstoned doctor --json | jq -r '.lines[] | select(.level != "ok") | .text'`,
+    )
+    .action(act(() => import("../commands/doctor.ts")));
+  program
     .command("fsck")
     .description("check what the queue promises: nothing lost, nothing twice, every end whole")
     .option("--station <dir>", STATION)
