@@ -74,9 +74,17 @@ test("where no job is due it is given back before the loop waits", async () => {
 });
 
 test("a refusal is said where the lock is needed, and is no trouble where it is not", async () => {
-  const takeLock = () => Promise.reject(new Error("held by a shell"));
+  let asked = 0;
+  const takeLock = () => {
+    asked += 1;
+    return Promise.reject(new Error("held by a shell"));
+  };
   const { loop } = storing(async (one) => one.lockAhead(), { takeLock });
-  await stopped(loop, loop.run(null));
+  const running = loop.run(null);
+  await settle();
+  loop.stop();
+  expect(await running).toBe("stopped");
+  expect(asked).toBe(1);
 });
 
 test("one that stops asks for no lock", async () => {

@@ -1,3 +1,4 @@
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLog } from "../../../src/core/log.ts";
@@ -13,6 +14,7 @@ const HOUR = 3_600_000;
 const IDLE: State = { ...START, phase: "idle" };
 
 function openReport() {
+  const said: string[] = [];
   const path = join(tempDir(), "daemon.json");
   const clock = new FakeClock();
   const report = new Report({
@@ -28,9 +30,13 @@ function openReport() {
     },
     clock,
     log: silentLog(),
-    say: () => undefined,
+    say: (text) => said.push(text),
   });
-  return { report, clock, snapshot: () => readSnapshot(path) };
+  const snapshot = () => {
+    report.flush();
+    return readSnapshot(path);
+  };
+  return { path, report, clock, said, snapshot };
 }
 
 test("before its first round it is starting, then idle", () => {
@@ -87,4 +93,37 @@ test("what is scheduled is in the snapshot", () => {
   report.schedule(views);
   report.state(IDLE, null);
   expect(snapshot()?.schedule).toEqual(views);
+});
+
+test("changes that come together are written together, the last one as it is", () => {
+  const { path, report, snapshot } = openReport();
+  report.state(IDLE, 1000);
+  report.state({ ...START, phase: "disk_low", disk_low: "disk low: 3 MB" }, 2000);
+  expect(existsSync(path)).toBe(false);
+  expect(snapshot()).toMatchObject({
+    phase: "disk_low",
+    disk_low: "disk low: 3 MB",
+    next_look: "1970-01-01T00:00:02.000Z",
+  });
+});
+
+test("what nobody changed is not written again", () => {
+  const { path, report } = openReport();
+  report.state(IDLE, null);
+  report.flush();
+  rmSync(path);
+  report.flush();
+  expect(existsSync(path)).toBe(false);
+});
+
+test("a wait for the model lock is said once, as long as it is the same holder", () => {
+  const { report, said } = openReport();
+  for (const lock_held of ["held by pid 5", "held by pid 5", "held by pid 6"]) {
+    report.state({ ...START, phase: "waiting_for_lock", lock_held }, null);
+  }
+  report.flush();
+  expect(said).toEqual([
+    "waiting for the model lock, held by pid 5",
+    "waiting for the model lock, held by pid 6",
+  ]);
 });
