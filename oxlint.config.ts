@@ -57,6 +57,7 @@ const LIBRARY_HOME: Record<string, readonly string[]> = {
   commander: ["cli"],
   "simple-git": ["evidence"],
   chokidar: ["intake"],
+  croner: ["daemon"],
   "node:sqlite": ["store"],
   "@huggingface/gguf": ["models"],
 };

@@ -148,11 +148,12 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
 
 /** What only the policy says: each leaf with its default, or where it stands. */
 function policyRows({ policy }: Files): SettingRow[] {
-  const { local_models, slots, evidence } = policy.value;
+  const { local_models, slots, evidence, calibration } = policy.value;
   const settings = {
     local_models: { runner: null, model: null, ...local_models },
     slots,
     evidence,
+    calibration: { window: null, budget_minutes: null, ...calibration },
   };
   return leaves(settings).map(({ path, value }): SettingRow => ({
     key: path.join("."),
