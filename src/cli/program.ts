@@ -6,6 +6,7 @@ import { declareConfig } from "./declare/config.ts";
 import { declareDaemon } from "./declare/daemon.ts";
 import { declareEval } from "./declare/eval.ts";
 import { declareEvidence } from "./declare/evidence.ts";
+import { declareIdleHours } from "./declare/idle-hours.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
@@ -50,6 +51,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareStep,
   declareTakeUp,
   declareOpenStation,
+  declareIdleHours,
 ];
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */

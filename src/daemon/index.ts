@@ -7,6 +7,8 @@ export { openSetting, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
 export { calibrateStation } from "./calibration/calibrate-station.ts";
+export { calibrateUnattended } from "./calibration/unattended.ts";
+export { housekeep } from "./idle/housekeep.ts";
 export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
