@@ -47,6 +47,7 @@ const LIBRARY_HOME: Record<string, readonly string[]> = {
   yaml: ["core"],
   pino: ["core"],
   canonicalize: ["core"],
+  croner: ["core"],
   ulid: ["core"],
   leven: ["core"],
   "markdown-table": ["core"],
@@ -57,7 +58,6 @@ const LIBRARY_HOME: Record<string, readonly string[]> = {
   commander: ["cli"],
   "simple-git": ["evidence"],
   chokidar: ["intake"],
-  croner: ["daemon"],
   "node:sqlite": ["store"],
   "@huggingface/gguf": ["models"],
 };

@@ -19,6 +19,7 @@ import { openBase, requireTrust, takeDaemonLock, type Base } from "./base.ts";
 import { Configuration } from "./configuration.ts";
 import type { Engine } from "./engine.ts";
 import { wasHeld } from "./files.ts";
+import { openIdleWork } from "./idle/open.ts";
 import { Loop, type LoopEnd } from "./loop.ts";
 import { adoptOrphan } from "./orphan.ts";
 import { beatOnce, heartbeat, registerOwner, type Registered } from "./owner.ts";
@@ -188,7 +189,7 @@ function intakeWorld(opened: Opened, parser: Parser): IntakeWorld {
 }
 
 /** Puts the loop together. */
-function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
+function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>, hard: AbortSignal): Loop {
   const { base, store, owner, report, log, options, configuration } = opened;
   const { station, clock } = base;
   const guard = guardState(base.files);
@@ -199,6 +200,7 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
       sync: async (id, when) => (await engine.get()).summaries.sync(id, when),
       ids: () => engine.now()?.summaries.ids() ?? [],
     },
+    idle: openIdleWork({ base, configuration, report, hard }),
     report,
     clock,
     log,
@@ -298,7 +300,7 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
   close.add(() => inbox.close());
   const recovery = await inbox.recover();
   for (const text of recovery.troubles) report.warn(text);
-  const loop = makeLoop(opened, inbox, engine);
+  const loop = makeLoop(opened, inbox, engine, hard.signal);
   options.onSignals({
     rescan: () => loop.wake("queue"),
     stop() {

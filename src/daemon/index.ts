@@ -1,5 +1,5 @@
 export { checkStation, type StationCheck } from "./fsck.ts";
-export { noteHold, wakeDaemon, wasHeld } from "./files.ts";
+export { noteHold, stateFiles, wakeDaemon, wasHeld } from "./files.ts";
 export { modelMemoryMb } from "./model-memory.ts";
 export { rebuildStore, rebuildText } from "./rebuild.ts";
 export { takeDaemonLock } from "./base.ts";

@@ -3,6 +3,7 @@ import type { Log } from "../core/log.ts";
 import type { Job } from "../queue/resident.ts";
 import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
+import { IDLE, type IdleSnapshot } from "./idle/snapshot.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
 /** Progress is written at most so often: the machine is being measured. */
@@ -37,6 +38,7 @@ export class Report {
   #next_look_ms: number | null = null;
   #progress_ms = -Infinity;
   #state: State | null = null;
+  #idle: IdleSnapshot = IDLE;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -58,6 +60,7 @@ export class Report {
         lock_held: state.lock_held,
         disk_low: state.disk_low,
         running: this.#running,
+        idle: this.#idle,
         inbox: { ...standing.inbox, blocked: this.#blocked, stuck: this.#stuck },
         next_look: this.#next_look_ms === null ? null : isoTime(this.#next_look_ms),
         warnings: this.#warnings,
@@ -89,6 +92,12 @@ export class Report {
       this.say(`waiting for the model lock, ${state.lock_held}`);
     }
     if (state.disk_low !== null && before?.disk_low == null) this.warn(state.disk_low);
+    this.#write();
+  }
+
+  /** What is done in idle hours, or why not. */
+  idle(snapshot: IdleSnapshot): void {
+    this.#idle = snapshot;
     this.#write();
   }
 

@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import type { ProcessIdentity } from "../core/process-table.ts";
 import type { Phase, Stop } from "./core.ts";
+import type { IdleSnapshot } from "./idle/snapshot.ts";
 
 export interface RunningSnapshot {
   job_id: string;
@@ -47,6 +48,8 @@ export interface DaemonSnapshot {
   lock_held: string | null;
   disk_low: string | null;
   running: RunningSnapshot | null;
+  /** What is done in idle hours, or why not; absent in older ones. */
+  idle?: IdleSnapshot;
   inbox: {
     path: string;
     min_age_ms: number;

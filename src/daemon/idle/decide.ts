@@ -1,6 +1,6 @@
 // What the daemon does while nothing waits, and why it does not. Pure.
 import { isoTime } from "../../core/clock.ts";
-import type { Window } from "../window.ts";
+import type { Window } from "./window.ts";
 import { outboxDue, tidyDue, troubleOf, type IdleHistory } from "./history.ts";
 
 export interface IdleRequest {

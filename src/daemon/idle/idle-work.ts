@@ -1,7 +1,7 @@
 import { isoTime, type Clock } from "../../core/clock.ts";
 import { errorMessage } from "../../core/errors.ts";
 import type { TreeMark } from "../../core/process.ts";
-import type { Window } from "../window.ts";
+import type { Window } from "./window.ts";
 import { CalibrationRun, type RunEnd, type StartChild } from "./calibration-run.ts";
 import {
   decide,

@@ -31,6 +31,11 @@ function quietLoop(change: { grown?: boolean; next_look_ms?: (look: number) => n
       },
       finishEnded: async () => ({ placed: [], troubles: [] }),
     },
+    idle: {
+      look: async () => ({ task: null, look_at_ms: null }),
+      giveWay: ignore,
+      jobEnded: ignore,
+    },
     summaries: { sync: async () => undefined, ids: () => [] },
     report: {
       warn: ignore,
