@@ -9,7 +9,7 @@ function isTrouble(value: unknown): boolean {
   if (value === null) return true;
   if (!isObject(value)) return false;
   const texts = [value["kind"], value["code"], value["why"], value["configuration"]];
-  const times = [value["at_ms"], value["until_ms"]];
+  const times = [value["at_ms"], value["until_ms"], value["asked_ms"]];
   return texts.every((text) => typeof text === "string") && times.every(Number.isFinite);
 }
 
@@ -25,7 +25,8 @@ function isKey(value: unknown): boolean {
 
 function isBegun(value: unknown): boolean {
   if (value === null) return true;
-  return isObject(value) && typeof value["key"] === "string" && Number.isFinite(value["at_ms"]);
+  if (!isObject(value) || typeof value["key"] !== "string") return false;
+  return [value["at_ms"], value["asked_ms"]].every(Number.isFinite);
 }
 
 function isOutbox(value: unknown): boolean {

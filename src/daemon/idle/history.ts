@@ -19,6 +19,8 @@ export interface Trouble {
   why: string;
   at_ms: number;
   until_ms: number;
+  /** When it had been asked for: another time is another question, and clocks may be set. */
+  asked_ms: number;
   /** What the configuration was: another one is worth another try. */
   configuration: string;
 }
@@ -33,6 +35,7 @@ interface KeyHistory {
 
 interface Begun {
   key: string;
+  asked_ms: number;
   at_ms: number;
   /** A step of it is done and kept. */
   gained: boolean;
@@ -93,8 +96,12 @@ function isOver({ at_ms, until_ms }: { at_ms: number; until_ms: number }, now_ms
   return now_ms >= until_ms || now_ms < at_ms - 2 * HOUR_MS || until_ms - now_ms > DAY_MS;
 }
 
-export function begin(history: IdleHistory, key: string, now_ms: number): IdleHistory {
-  return { ...history, begun: { key, at_ms: now_ms, gained: false, tree: null } };
+export function begin(
+  history: IdleHistory,
+  { key, asked_ms }: { key: string; asked_ms: number },
+  now_ms: number,
+): IdleHistory {
+  return { ...history, begun: { key, asked_ms, at_ms: now_ms, gained: false, tree: null } };
 }
 
 /** Its processes are there, so that another daemon finds them. */
@@ -118,7 +125,12 @@ export type End =
   | { kind: "quiet" }
   | { kind: TroubleKind; code: string; why: string; configuration: string };
 
-export function end(history: IdleHistory, key: string, how: End, now_ms: number): IdleHistory {
+export function end(
+  history: IdleHistory,
+  { key, asked_ms }: { key: string; asked_ms: number },
+  how: End,
+  now_ms: number,
+): IdleHistory {
   const ended = { ...history, begun: null };
   if (how.kind === "measured") return without(ended, (one) => one === key);
   const entry = keyOf(ended, key);
@@ -132,7 +144,7 @@ export function end(history: IdleHistory, key: string, how: End, now_ms: number)
   return withKey(ended, key, {
     counts: { ...entry.counts, [kind]: count },
     deaths: 0,
-    trouble: { kind, code, why, at_ms: now_ms, until_ms, configuration },
+    trouble: { kind, code, why, at_ms: now_ms, until_ms, asked_ms, configuration },
   });
 }
 
@@ -145,7 +157,7 @@ export function died(history: IdleHistory, configuration: string, now_ms: number
   if (deaths >= MOST_DEATHS) {
     const why = `the daemon ended ${deaths} times in the middle of it, and nothing was gained`;
     const how: End = { kind: "failed", code: "died", why, configuration };
-    return end(history, begun.key, how, now_ms);
+    return end(history, begun, how, now_ms);
   }
   return withKey({ ...history, begun: null }, begun.key, { ...entry, deaths });
 }
@@ -176,7 +188,7 @@ export function troubleOf(
 ): Trouble | null {
   const { trouble } = keyOf(history, request.key);
   if (trouble === null || isOver(trouble, now.now_ms)) return null;
-  if (request.asked_ms > trouble.at_ms) return null;
+  if (request.asked_ms !== trouble.asked_ms) return null;
   const settled = trouble.kind === "cannot" || trouble.kind === "failed";
   return settled && trouble.configuration !== now.configuration ? null : trouble;
 }

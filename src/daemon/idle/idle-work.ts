@@ -222,7 +222,7 @@ export class IdleWork {
     const open = requests().some(({ key }) => key === request.key);
     const how = stillOpen(ended, open, configuration);
     const before = this.#past.keys[request.key]?.trouble?.code ?? null;
-    this.#keep(past.end(this.#past, request.key, how, clock.now_ms()));
+    this.#keep(past.end(this.#past, request, how, clock.now_ms()));
     const until_ms = this.#past.keys[request.key]?.trouble?.until_ms ?? null;
     const text = endText({
       model: request.model ?? "?",
@@ -243,7 +243,7 @@ export class IdleWork {
   ): Promise<RunEnd> {
     const { clock, history, start, report } = this.#deps;
     try {
-      const begun = past.begin(this.#past, request.key, clock.now_ms());
+      const begun = past.begin(this.#past, request, clock.now_ms());
       // One that takes the machine down with it must be known to the daemon that comes after.
       history.save(begun);
       this.#history = begun;
