@@ -21,7 +21,9 @@ test.each(REAL)(
     await station.request();
     await station.waitFor("the evidence", () => station.evidence().length > 0);
     await station.waitFor("the request to be closed", () => station.requests().length === 0);
-    await station.waitFor("the commit", () => station.git("log", "--format=%s").includes("Slots on "));
+    await station.waitFor("the commit", () =>
+      station.git("log", "--format=%s").includes("Slots on "),
+    );
     const { stderr } = daemon.output();
     expect(stderr).toMatch(/measuring slots of tiny with llama begins: asked for by a person/);
     await station.waitFor("the daemon's word", () =>
