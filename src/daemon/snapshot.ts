@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import type { ProcessIdentity } from "../core/process-table.ts";
 import type { Phase, Stop } from "./core.ts";
+import type { IdleSnapshot } from "./idle/snapshot.ts";
 import type { ScheduledView } from "./schedule.ts";
 
 export interface RunningSnapshot {
@@ -52,6 +53,8 @@ export interface DaemonSnapshot {
   /** What `schedule:` drops next; absent in older ones. */
   schedule?: readonly ScheduledView[];
   running: RunningSnapshot | null;
+  /** What is done in idle hours, or why not; absent in older ones. */
+  idle?: IdleSnapshot;
   inbox: {
     path: string;
     min_age_ms: number;
