@@ -4,5 +4,12 @@ export { acquireModelLock, type ModelLock } from "./lock.ts";
 export { resolveLockPath } from "./lock-path.ts";
 export type { Station } from "./open.ts";
 export { requireInbox } from "./confine.ts";
-export { machineConfigPath, POLICY_NAME, userPaths, variable, type Env } from "./paths.ts";
+export {
+  machineConfigPath,
+  POLICY_NAME,
+  isInside,
+  userPaths,
+  variable,
+  type Env,
+} from "./paths.ts";
 export { requireRuns, runsFault } from "./runs-place.ts";

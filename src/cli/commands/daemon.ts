@@ -1,4 +1,4 @@
-import { EXIT, type ExitCode } from "../../core/errors.ts";
+import { EXIT, usageError, type ExitCode } from "../../core/errors.ts";
 import { canStartAnew, selfCommand, startAnew } from "../../core/program.ts";
 import { runForAnswer } from "../../core/tool.ts";
 import { runDaemon, type OpenedStation } from "../../daemon/resident.ts";
@@ -7,6 +7,18 @@ import type { CommandAction, CommandContext } from "../context.ts";
 export interface DaemonCommandOptions {
   station?: string;
   json?: boolean;
+  /** Seconds from the first signal to the second, where nobody sends one. */
+  stopWithin?: string;
+}
+
+const MOST_SECONDS = 86_400;
+
+/** Undefined where the running step has all the time that it needs. */
+function stopLimit(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  if (text.trim() !== "" && seconds >= 0 && seconds <= MOST_SECONDS) return seconds;
+  throw usageError(`--stop-within ${text}: it is not a number of seconds up to ${MOST_SECONDS}`);
 }
 
 /** The station as it was opened first, for the process that this one becomes. */
@@ -38,10 +50,19 @@ async function openInChild(
 
 export const run: CommandAction<DaemonCommandOptions> = async (options, context) => {
   const { terminal, clock, env } = context;
+  const stop_within_s = stopLimit(options.stopWithin);
   const opened = openedBefore() ?? (await openInChild(options, context));
   if (typeof opened === "number") return context.signal.aborted ? EXIT.done : opened;
   const stamp = (): string => new Date(clock.now_ms()).toISOString();
   let stopped = false;
+  /** A service manager sends one signal, and then kills. */
+  const stopOnce = (stop: () => void): void => {
+    if (!stopped && stop_within_s !== undefined) {
+      void clock.sleep(stop_within_s * 1000).then(() => stop());
+    }
+    stopped = true;
+    stop();
+  };
   const end = await runDaemon({
     ...opened,
     clock,
@@ -50,11 +71,10 @@ export const run: CommandAction<DaemonCommandOptions> = async (options, context)
     onSignals({ stop, rescan }) {
       context.takeSignals((signal) => {
         if (signal === "SIGHUP") return rescan();
-        stopped = true;
-        return stop();
+        return stopOnce(stop);
       });
       // One that came while things were being opened.
-      if (context.signal.aborted) stop();
+      if (context.signal.aborted) stopOnce(stop);
     },
     say(text) {
       if (options.json === true) terminal.out(JSON.stringify({ at: stamp(), text }));
