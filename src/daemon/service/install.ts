@@ -212,6 +212,11 @@ export async function installService(
   if (!watcher.dry_run) await managerOf(kind, host, undefined, "").require();
   const source = host.program();
   const notes: string[] = [];
+  if (kind === "cron" && options.wanted === undefined) {
+    notes.push(
+      "systemd does not run this machine: cron starts the daemon, at boot and every 5 minutes",
+    );
+  }
   const installing = { host, kind, account, places, source, station, watcher, notes };
   const record = draftRecord(installing);
   const setup = setupOf(host, places, record);

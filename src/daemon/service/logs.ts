@@ -122,6 +122,12 @@ export function installedService(
   return readRecord(placesOf(installedKind(host, wanted), host));
 }
 
+/** Where the words of the launcher and of a daemon that cannot log are. */
+export function keptBy({ manager, crash_log }: ServiceRecord): string {
+  if (manager === "systemd-user") return `journalctl --user -u ${UNIT}`;
+  return manager === "systemd-system" ? `journalctl -u ${UNIT}` : crash_log;
+}
+
 /** What the launcher and a daemon that could not log said, by who kept it: the last lines. */
 export async function managerLog(host: ServiceHost, record: ServiceRecord, lines: number) {
   const { manager, crash_log } = record;

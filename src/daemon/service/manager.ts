@@ -1,6 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { readSnapshot } from "../snapshot.ts";
 import { readRunning } from "../running-record.ts";
+import { adoptTree } from "../../core/process.ts";
 import { isAlive } from "../../core/process-table.ts";
 import { stateFiles } from "../files.ts";
 import type { ServiceRecord } from "./record.ts";
@@ -22,6 +23,8 @@ export interface ServiceManager {
 }
 
 const LOOK_MS = 200;
+/** Seconds between SIGTERM and SIGKILL for a step that is ended with the service. */
+const STEP_GRACE_S = 10;
 
 /** Looks until `look` says true; false where it does not within `limit_ms`. */
 export async function until(
@@ -53,13 +56,29 @@ export async function untilStopping(record: ServiceRecord, clock: Clock): Promis
   );
 }
 
+/** The step of this station's daemon that lives now, whether its daemon does or not. */
+function livingStep(record: ServiceRecord) {
+  const running = readRunning(stateFiles(record.state_dir).running);
+  return running !== undefined && running.root !== null && isAlive(running.root)
+    ? running
+    : undefined;
+}
+
+/** Ends a step whose daemon has gone: with the service nobody will adopt it any more. */
+export async function endStep(record: ServiceRecord, clock: Clock): Promise<void> {
+  const running = livingStep(record);
+  if (running === undefined) return;
+  await adoptTree({ root: running.root, token: running.token }, clock).end(STEP_GRACE_S);
+}
+
 /**
  * Whether a step runs that the next daemon can adopt. One whose runner the daemon itself had started
  * dies with it: then an orderly end is better, which hands the job back.
  */
 export function stepIsAdoptable(record: ServiceRecord): boolean {
-  const running = readRunning(stateFiles(record.state_dir).running);
-  return running !== undefined && !running.own_runner && running.root !== null
-    ? isAlive(running.root)
-    : false;
+  return livingStep(record)?.own_runner === false;
+}
+
+export function stepLives(record: ServiceRecord): boolean {
+  return livingStep(record) !== undefined;
 }

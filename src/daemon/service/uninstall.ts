@@ -5,10 +5,11 @@ import { isInside, machineConfigPath } from "../../station/resident.ts";
 import { installedKind, requireRoot, type Wanted } from "./choice.ts";
 import type { ServiceHost } from "./host.ts";
 import { installedKinds } from "./inspect.ts";
+import { endStep, stepLives } from "./manager.ts";
 import { managerOf } from "./managers.ts";
 import { placesOf, type Places } from "./places.ts";
 import { readRecord, type ServiceRecord } from "./record.ts";
-import { perform, removeStep, type Step, type StepDone, type Watcher } from "./steps.ts";
+import { perform, removeStep, step, type Step, type StepDone, type Watcher } from "./steps.ts";
 import type { ManagerKind } from "./types.ts";
 
 export interface UninstallOptions {
@@ -121,6 +122,16 @@ function emptyDirStep(path: string): Step {
   };
 }
 
+/** A step whose daemon was killed runs on, and holds the model lock. */
+function endStepOf(record: ServiceRecord, { clock }: ServiceHost): Step {
+  return step(
+    "run",
+    "end the step that runs on; its job goes on where it stopped when a daemon runs again",
+    () => stepLives(record),
+    () => endStep(record, clock),
+  );
+}
+
 /** What `uninstall` will do. Looks only. */
 export function planUninstall(host: ServiceHost, options: UninstallOptions): UninstallPlan {
   const { wanted, purge, runs, watcher } = options;
@@ -138,6 +149,7 @@ export function planUninstall(host: ServiceHost, options: UninstallOptions): Uni
     station: record?.station ?? null,
     steps: [
       ...managerOf(kind, host, record).deactivate(),
+      ...(record === undefined ? [] : [endStepOf(record, host)]),
       ...purged.map((path) => removeStep(path)),
       ...(purge && record !== undefined ? [emptyDirStep(record.state_dir)] : []),
       ...programPaths(places, record).map((path) => removeStep(path)),

@@ -17,6 +17,7 @@ import { programSteps, setupOf } from "./plan.ts";
 import { copyName, flip, pruneVersions, type ProgramSource } from "./program-copy.ts";
 import { readRecord, writeRecord, type ServiceRecord } from "./record.ts";
 import { renderDefinition } from "./render.ts";
+import { keptBy } from "./logs.ts";
 import { perform, writeStep, type StepDone, type Watcher } from "./steps.ts";
 import type { ManagerKind, ServiceReport } from "./types.ts";
 
@@ -125,6 +126,7 @@ async function goBack(upgrading: Upgrading, texts: Map<string, string>, why: str
   await perform(steps, { dry_run: false, onStep: () => undefined });
   const [plain = ""] = old.version.split("+");
   const trouble = await restartAndLook(upgrading, plain);
+  pruneVersions(places, [old.version, old.previous]);
   const now =
     trouble === null
       ? `${old.version} runs again`
@@ -132,7 +134,7 @@ async function goBack(upgrading: Upgrading, texts: Map<string, string>, why: str
   return refused(
     "upgrade_failed",
     `${source.version} does not work here: ${why}; ${now}`,
-    "`touchstoned logs` says more. Nothing of the queue is lost by it.",
+    `\`touchstoned logs\` and ${keptBy(old)} say more. Nothing of the queue is lost by it.`,
   );
 }
 
