@@ -22,7 +22,7 @@ function absentLine({ status, snapshot }: DaemonInput): Line {
     status.orphan === null
       ? ""
       : `; the ${status.orphan.step} of job ${status.orphan.job_id} runs on without it (pid ${status.orphan.pid})`;
-  const todo = "Start it: touchstoned daemon (or install it, so that it starts by itself).";
+  const todo = "touchstoned start where it is installed, else touchstoned daemon.";
   const text = `no daemon runs this station${last}${orphan}`;
   if (waiting === 0 && status.orphan === null) return warning(text, todo);
   return failure(
