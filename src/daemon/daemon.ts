@@ -266,6 +266,7 @@ export async function runDaemon(options: DaemonOptions): Promise<LoopEnd> {
       log,
       say: options.say,
     });
+    close.add(() => report.flush());
     for (const text of early) report.warn(text);
     const configuration = new Configuration(station, env);
     return await work({ base, store, owner, report, configuration, log, options }, close);
@@ -292,13 +293,15 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
     return openEngine({ base, store, log, ...signals, emit: (event) => report.event(event) });
   });
   if (adopted !== null) await engine.get();
-  const inbox = new Inbox(intakeWorld(opened, lazyParser(engine)), {
+  const intake = intakeWorld(opened, lazyParser(engine));
+  const inbox = new Inbox(intake, {
     min_age_ms: station.settings.inbox.min_age_seconds * 1000,
   });
   close.add(() => inbox.close());
   const recovery = await inbox.recover();
   for (const text of recovery.troubles) report.warn(text);
   const loop = makeLoop(opened, inbox, engine);
+  intake.onStoring = () => loop.lockAhead();
   options.onSignals({
     rescan: () => loop.wake("queue"),
     stop() {

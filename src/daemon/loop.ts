@@ -60,6 +60,8 @@ export class Loop {
   /** Ends the present wait. */
   #waker = new AbortController();
   #lock: HeldLock | null = null;
+  /** The lock on its way for a job that is only now being stored. */
+  #lock_ahead: Promise<HeldLock> | null = null;
   #reap_soon = false;
   #queue_changed = false;
   /** Since when nothing runs and nothing is in sight, monotonic. */
@@ -94,12 +96,42 @@ export class Loop {
     this.wake("loop");
   }
 
+  /**
+   * A file is being written into the queue, and nothing runs: its job will want the lock in some
+   * milliseconds. Whoever is asked now has answered by then; where no job is due it is given back.
+   */
+  lockAhead(): void {
+    const { stop, running, lock_held, disk_low } = this.#state;
+    const free = running === null && lock_held === null && disk_low === null;
+    if (!free || stop !== "none" || this.#lock_ahead !== null) return;
+    this.#lock_ahead = this.#deps.takeLock(this.#stopping.signal);
+    this.#lock_ahead.catch(() => undefined); // said where the lock is needed
+  }
+
+  async #dropAhead(): Promise<void> {
+    const ahead = this.#lock_ahead;
+    this.#lock_ahead = null;
+    try {
+      (await ahead)?.release();
+    } catch {
+      // There was nothing to give back.
+    }
+  }
+
   /** Goes on until it is stopped, beginning with the job of an orphaned step where there is one. */
   async run(adopted: Adopted | null): Promise<LoopEnd> {
     if (adopted !== null) {
       const holder = { path: "", release: () => undefined };
       this.#begin(adopted.job, (run) => run.run(holder, adopted.step));
     }
+    try {
+      return await this.#rounds();
+    } finally {
+      await this.#dropAhead();
+    }
+  }
+
+  async #rounds(): Promise<LoopEnd> {
     for (let event: Event = { kind: "started" }; ;) {
       const next = step(this.#state, event, this.#now());
       this.#state = next.state;
@@ -204,7 +236,9 @@ export class Loop {
 
   async #takeLock(): Promise<Event> {
     try {
-      this.#lock = await this.#deps.takeLock(this.#stopping.signal);
+      const taken = this.#lock_ahead ?? this.#deps.takeLock(this.#stopping.signal);
+      this.#lock_ahead = null;
+      this.#lock = await taken;
       return { kind: "locked" };
     } catch (error) {
       if (error instanceof TouchstonedError && error.exitCode === EXIT.busy) {
@@ -264,6 +298,7 @@ export class Loop {
 
   async #wait(for_ms: number): Promise<Event> {
     const { clock, report } = this.#deps;
+    await this.#dropAhead();
     const before = this.#clocks();
     report.state(this.#state, before.wall_ms + for_ms);
     await clock.sleep(for_ms, this.#waker.signal);

@@ -5,6 +5,8 @@ import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
+/** Within so long a change is on disk: many come at once, and nobody need wait for the disk. */
+const WRITE_WITHIN_MS = 50;
 /** Progress is written at most so often: the machine is being measured. */
 const PROGRESS_MS = 5000;
 const MOST_WARNINGS = 10;
@@ -37,6 +39,7 @@ export class Report {
   #next_look_ms: number | null = null;
   #progress_ms = -Infinity;
   #state: State | null = null;
+  #pending: NodeJS.Timeout | null = null;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -44,6 +47,14 @@ export class Report {
   }
 
   #write(): void {
+    this.#pending ??= setTimeout(() => this.flush(), WRITE_WITHIN_MS);
+  }
+
+  /** Writes now what has changed, if anything has. */
+  flush(): void {
+    if (this.#pending === null) return;
+    clearTimeout(this.#pending);
+    this.#pending = null;
     const { path, standing, clock } = this.#options;
     const state = this.#state;
     if (state === null) return;

@@ -91,12 +91,14 @@ export class Life {
       lstat: guarded(disk.lstat),
       read: guarded(disk.read),
       createSynced: guarded(disk.createSynced),
+      create: guarded(disk.create),
       link: guarded(disk.link),
       rename: guarded(disk.rename),
       unlink: guarded(disk.unlink),
       mkdir: guarded(disk.mkdir),
       rmdir: guarded(disk.rmdir),
       syncDir: guarded(disk.syncDir),
+      sync: guarded(disk.sync),
     };
     /* oxlint-enable typescript/unbound-method */
   }
