@@ -10,6 +10,7 @@ import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
 import { readRunning } from "./running-record.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
+import { whatIsWrong } from "./status-wrong.ts";
 
 interface InboxFile {
   name: string;
@@ -23,6 +24,8 @@ interface InboxFile {
 export interface StationStatus {
   root: string;
   state_dir: string;
+  /** What a person has to see to, in one line; null while everything goes on by itself. */
+  wrong: string | null;
   daemon: {
     running: boolean;
     pid: number | null;
@@ -174,7 +177,7 @@ export async function readStatus({
   }
   const blocked = figures?.blocked ?? null;
   const orphan = live === null ? orphanOf(files.running) : null;
-  return {
+  const status = {
     root,
     state_dir,
     daemon: {
@@ -195,4 +198,5 @@ export async function readStatus({
     store_trouble,
     evidence_waiting: await evidenceWaiting(state_dir),
   };
+  return { ...status, wrong: whatIsWrong(status, live, now_ms) };
 }

@@ -48,14 +48,15 @@ async function goodStation(): Promise<TestStation & { state_dir: string }> {
 describe("touchstoned doctor", () => {
   it("finds no failure in a good station, looks at everything, and makes nothing", async () => {
     const station = await goodStation();
-    const before = readdirSync(station.home, { recursive: true }).sort();
+    const all = (): string[] => readdirSync(station.home, { recursive: true, encoding: "utf8" });
+    const before = new Set(all());
     const report = await doctor(station);
     expect(of(report, "runners")).toContain("ok: runner local (llama-server): b1-fake");
     expect(report).toMatchObject({ ok: true, not_looked_at: [], station: station.root });
     expect([...new Set(report.lines.map(({ check }) => check))]).toEqual(
       CHECKS.map(({ name }) => name),
     );
-    expect(readdirSync(station.home, { recursive: true }).sort()).toEqual(before);
+    expect(new Set(all())).toEqual(before);
   });
 
   it("says where there is no station, and what it could not look at", async () => {

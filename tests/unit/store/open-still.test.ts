@@ -68,7 +68,9 @@ describe("a look at the store", () => {
     const { path, store } = await filled(tempDir());
     await store.close();
     const still = await openStill(path);
-    await expect(still?.store.hold("S-0", T0)).rejects.toThrow();
+    await expect(still?.store.hold("S-0", T0)).rejects.toMatchObject({
+      code: "store_no_permission",
+    });
     await still?.close();
   });
 

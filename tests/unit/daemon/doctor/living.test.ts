@@ -31,8 +31,9 @@ function statusOf(change: Partial<StationStatus> = {}): StationStatus {
     warnings: [],
     store_trouble: null,
     evidence_waiting: null,
+    wrong: null,
     ...change,
-  } as StationStatus;
+  };
 }
 
 const STOPPED = { running: false, pid: null, since: null, phase: null, stopping: false } as const;
