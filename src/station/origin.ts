@@ -148,8 +148,10 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
 
 /** What only the policy says: each leaf with its default, or where it stands. */
 function policyRows({ policy }: Files): SettingRow[] {
-  const { local_models, slots, evidence } = policy.value;
+  const { queue, schedule, local_models, slots, evidence } = policy.value;
   const settings = {
+    queue: { window: "any time", ...queue },
+    schedule,
     local_models: { runner: null, model: null, ...local_models },
     slots,
     evidence,
