@@ -9,12 +9,18 @@ export const declareDaemon: Declare = (program, act) => {
       "take up files from the inbox and run their jobs, one at a time, in the foreground",
     )
     .option("--station <dir>", STATION)
+    .option(
+      "--stop-within <seconds>",
+      "after the first stop a step has so long, then it is ended (default: until it ends)",
+    )
     .option("--json", "what happens as lines of JSON on standard output")
     .addHelpText(
       "after",
       `
 SIGTERM or Ctrl-C: the running step ends, its job is handed back, exit 0. Once more: the step is ended
-now. SIGHUP: look at inbox and queue. A job that is handed back goes on where it stopped.
+now; a service manager, which asks once and then kills, gives --stop-within less than its own limit.
+SIGHUP: look at inbox and queue. A job that is handed back goes on where it stopped. Under systemd
+(Type=notify, NotifyAccess=all) it says when it is ready, what it does, and for WatchdogSec that it lives.
 Exit codes: 0 stopped, 75 another daemon runs this station, 78 the station is not trusted.
 
 Examples:

@@ -145,6 +145,7 @@ export class Life {
       jobStarts: ignore,
       fileStuck: ignore,
       jobEnds: ignore,
+      window: ignore,
     };
     return new Loop({
       store,
@@ -164,6 +165,8 @@ export class Life {
       refresh: async () => undefined,
       grown: () => false,
       diskLow: () => (sim.disk_full ? "disk low" : null),
+      opensAt: async () => null,
+      pulse: undefined,
       takeLock: async () => sim.takeLock(this),
       reap: () => this.#reap(),
       jobRun: (job) => this.#jobRun(job),
