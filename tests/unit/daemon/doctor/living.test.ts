@@ -17,7 +17,8 @@ const NOW = Date.UTC(2026, 10, 29, 7, 0, 0);
 const SOON = new Date(NOW - 30_000).toISOString();
 
 function statusOf(change: Partial<StationStatus> = {}): StationStatus {
-  return {
+  // Other parts of it are not looked at here.
+  const base: Partial<StationStatus> = {
     root: "/b",
     state_dir: "/s",
     daemon: { running: true, pid: 7, since: SOON, phase: "idle", stopping: false },
@@ -32,8 +33,8 @@ function statusOf(change: Partial<StationStatus> = {}): StationStatus {
     store_trouble: null,
     evidence_waiting: null,
     wrong: null,
-    ...change,
   };
+  return { ...base, ...change } as StationStatus;
 }
 
 const STOPPED = { running: false, pid: null, since: null, phase: null, stopping: false } as const;
