@@ -115,8 +115,8 @@ export class Loop {
    */
   lockAhead(): void {
     const { stop, running, idle_work, lock_held, disk_low } = this.#state;
-    const nothing = running === null && idle_work === null;
-    const free = nothing && lock_held === null && disk_low === null;
+    const quiet = running === null && idle_work === null;
+    const free = quiet && lock_held === null && disk_low === null;
     if (!free || stop !== "none" || this.#lock_ahead !== null) return;
     this.#lock_ahead = this.#deps.takeLock(this.#stopping.signal);
     this.#lock_ahead.catch(() => undefined); // said where the lock is needed
@@ -294,7 +294,6 @@ export class Loop {
 
   async #idle(round: { soon: boolean; disk_low: string | null }): Promise<Event> {
     let look_at_ms: number | null = null;
-    // No job is due: a measurement takes it in its own process.
     await this.#dropAhead();
     await this.#guarded("idle hours cannot be used", async () => {
       const looked = await this.#deps.idle.look(round);

@@ -164,6 +164,8 @@ export class Weeks {
       random: () => 1,
       uptime_ms: () => clock.uptime_ms(),
       refresh: async () => undefined,
+      opensAt: async () => null,
+      pulse: undefined,
       diskLow: () => null,
       opensAt: async () => null,
       pulse: undefined,
