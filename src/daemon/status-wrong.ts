@@ -33,7 +33,7 @@ function neverRuns({ blocked }: Known): string | null {
  */
 export function whatIsWrong(
   status: Known,
-  live: Pick<DaemonSnapshot, "updated" | "disk_low"> | null,
+  live: Pick<DaemonSnapshot, "updated" | "barred"> | null,
   now_ms: number,
 ): string | null {
   const { store_trouble, orphan, inbox_blocked, evidence_waiting: evidence } = status;
@@ -47,7 +47,7 @@ export function whatIsWrong(
   if (silent_ms > SILENT_MS) {
     return `the daemon has not moved for ${Math.round(silent_ms / 60_000)} min (touchstoned doctor)`;
   }
-  if (live.disk_low !== null) return live.disk_low;
+  if (live.barred !== null) return live.barred;
   if (inbox_blocked !== null) return `nothing is taken up: ${inbox_blocked}`;
   const stuck = status.inbox.find((file) => file.stuck !== null);
   if (stuck !== undefined) return `${printable(stuck.name)} is not taken up: ${stuck.stuck ?? ""}`;

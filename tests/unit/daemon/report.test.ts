@@ -49,7 +49,7 @@ test("before its first round it is starting, then idle", () => {
 
 test.each<[Partial<State>, string]>([
   [{ lock_held: "held by pid 7" }, "waiting for the model lock, held by pid 7"],
-  [{ disk_low: "disk low: 3 MB" }, "disk low: 3 MB"],
+  [{ barred: "disk low: 3 MB" }, "disk low: 3 MB"],
   [{ stop: "soft" }, "stopping"],
 ])("what keeps it from work is its line: %j", (change, line) => {
   const { report } = openReport();
@@ -99,11 +99,11 @@ test("what is scheduled is in the snapshot", () => {
 test("changes that come together are written together, the last one as it is", () => {
   const { path, report, snapshot } = openReport();
   report.state(IDLE, 1000);
-  report.state({ ...START, phase: "disk_low", disk_low: "disk low: 3 MB" }, 2000);
+  report.state({ ...START, phase: "barred", barred: "disk low: 3 MB" }, 2000);
   expect(existsSync(path)).toBe(false);
   expect(snapshot()).toMatchObject({
-    phase: "disk_low",
-    disk_low: "disk low: 3 MB",
+    phase: "barred",
+    barred: "disk low: 3 MB",
     next_look: "1970-01-01T00:00:02.000Z",
   });
 });

@@ -3,7 +3,7 @@ import { statusText, type StationStatus } from "../../../src/daemon/light.ts";
 import { whatIsWrong } from "../../../src/daemon/status-wrong.ts";
 
 const NOW = Date.UTC(2026, 10, 29, 7, 0, 0);
-const LIVE = { updated: new Date(NOW - 30_000).toISOString(), disk_low: null };
+const LIVE = { updated: new Date(NOW - 30_000).toISOString(), barred: null };
 const FILE = { name: "a.yaml", ripe: null, stuck: null };
 
 function statusOf(change: Partial<StationStatus> = {}): StationStatus {
@@ -11,7 +11,8 @@ function statusOf(change: Partial<StationStatus> = {}): StationStatus {
   const daemon = { running: true, pid: 7, since: null, phase: "idle", stopping: false } as const;
   const nothing = { running: null, orphan: null, counts: null, inbox: [], warnings: [] };
   const rest = { inbox_blocked: null, store_trouble: null, evidence_waiting: null, wrong: null };
-  const base = { root: "/b", state_dir: "/s", why_idle: "idle" };
+  const hours = { schedule: [], idle_work: null, measurements_wait: [] };
+  const base = { root: "/b", state_dir: "/s", why_idle: "idle", ...hours };
   // Other parts of it are not looked at here.
   return { ...base, daemon, blocked, ...nothing, ...rest, ...change } as StationStatus;
 }
@@ -34,7 +35,7 @@ describe("what is wrong", () => {
     expect(whatIsWrong(statusOf(), null, NOW)).toBeNull();
   });
 
-  it.each<[string, Partial<StationStatus>, Partial<typeof LIVE> | { disk_low: string } | null]>([
+  it.each<[string, Partial<StationStatus>, Partial<typeof LIVE> | { barred: string } | null]>([
     [
       "not a readable queue store (touchstoned doctor)",
       {
@@ -60,7 +61,7 @@ describe("what is wrong", () => {
       null,
     ],
     ["has not moved for 20 min", {}, { updated: new Date(NOW - 1_200_000).toISOString() }],
-    ["disk low", { inbox_blocked: "chmod" }, { disk_low: "disk low" }],
+    ["disk low", { inbox_blocked: "chmod" }, { barred: "disk low" }],
     [
       "nothing is taken up: chmod",
       { inbox_blocked: "chmod", inbox: [{ ...FILE, stuck: "y" }] },
