@@ -78,7 +78,7 @@ function absentLine({ catalog, concurrent_runs }: EvidenceInput, own: Listed[]):
   }
   return warning(
     `nothing was measured on this device, so slots allowed says 1 (concurrent_runs: ${concurrent_runs})${elsewhere}`,
-    "touchstoned slots corpus, then touchstoned slots calibrate (docs/slots.md)",
+    "touchstoned slots corpus --from-runs --out corpus.json && touchstoned slots calibrate --corpus corpus.json",
   );
 }
 
