@@ -179,6 +179,7 @@ export const CHECKS: readonly Check[] = [
       evidenceLines({
         ...realEvidence(root, state_dir),
         max_age_days: settings.evidence.max_age_days,
+        renew_before_days: settings.evidence.renew_before_days,
         concurrent_runs: settings.local_models.concurrent_runs,
         now_ms: clock.now_ms(),
       }),
