@@ -199,6 +199,7 @@ export class RealStart implements DeviceStart {
     const recorded = this.#recorder.stop();
     await this.#lookForDeath(result);
     const watched = this.#lost === null ? await watch.stop() : unknown(this.#lost);
+    await watch.end();
     this.#correctSlots(watched, request.workers);
     const readings = periodReadings({
       turns: result.turns,

@@ -16,6 +16,9 @@ export interface SweepTools {
   signal?: AbortSignal | undefined;
 }
 
+/** The server in production, which we are attached to, is not there any more. */
+export class ServerGone extends Error {}
+
 /** The one server that runs now, if any; and each period that is measured on it. */
 export class Session {
   #current: DeviceStart | null = null;
@@ -45,6 +48,10 @@ export class Session {
       ...(signal === undefined ? {} : { signal }),
     });
     if (started.record.loaded) this.#current = started;
+    else if (state.method.residency === "attached") {
+      // Not ours to start: that it is not there says nothing about a number of slots.
+      throw new ServerGone(started.record.failure ?? "no reason is known");
+    }
     if (started.record.loaded && warm) {
       await started.warmUp(slots, signal);
       state.requests += slots;

@@ -54,6 +54,8 @@ async function block(doing: Doing, level: LevelState): Promise<void> {
   const { deck, random } = tools;
   const stop = (): void => stopIfAsked(doing);
   await measureBlock(state, level, { session, start, deck, random, stopIfAsked: stop });
+  // Only at work a server shows that it has fewer slots than it says.
+  level.start = worseStart(level.start, start.record);
 }
 
 /** Whether a period may be used; where not, the level says why. */
@@ -144,6 +146,7 @@ async function certify(doing: Doing, level: LevelState, segments: number): Promi
   stamp(level, busy.result.ended_at_ms);
   if (noteTooLong(state, level.slots, [busy])) return;
   addReadings(state, level, busy, 0);
+  level.start = worseStart(level.start, start.record);
   const before = Object.keys(level.compared).length;
   compareAnswers(level, busy.counted, state.references);
   if (Object.keys(level.compared).length > before) level.in_row = 0;

@@ -9,7 +9,7 @@ import { nextStep } from "./sweep-plan.ts";
 import type { ExtraWish, Step, Wishes } from "./sweep-plan.ts";
 import { progressOf } from "./sweep-progress.ts";
 import type { SweepProgress } from "./sweep-progress.ts";
-import { Session } from "./sweep-session.ts";
+import { ServerGone, Session } from "./sweep-session.ts";
 import { emptyState, sweepOf, usableState } from "./sweep-state.ts";
 import type { SweepState } from "./sweep-state.ts";
 import { Interrupted, perform } from "./sweep-steps.ts";
@@ -81,6 +81,10 @@ async function drive(options: SweepOptions, state: SweepState, session: Session)
     } catch (error) {
       if (error instanceof Interrupted || aborted(signal)) {
         return { complete: false, stop: "it was interrupted" };
+      }
+      if (error instanceof ServerGone) {
+        checkpoint.save(state);
+        return { complete: false, stop: `the server in production is gone: ${error.message}` };
       }
       throw error;
     }

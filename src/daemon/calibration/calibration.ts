@@ -17,7 +17,7 @@ import { coldnessOf, modelFacts, openDevice, type SetupWorld } from "./device-se
 import { identityOf, type DeviceIdentity, type ModelDigest, type ServerFacts } from "./identity.ts";
 import { binaryMark, methodOf } from "./method.ts";
 import type { CalibrationPlan } from "./plan.ts";
-import { liveSlots, makeRoom, neighboursOf, refuseCompany, refuseHidden } from "./production.ts";
+import { liveShape, makeRoom, neighboursOf, refuseCompany, refuseHidden } from "./production.ts";
 import { refusal } from "./refusal.ts";
 import type { CalibrateOptions, CalibrationOutcome } from "./wish.ts";
 
@@ -39,7 +39,7 @@ async function conditionsNow(clock: Clock): Promise<Conditions> {
 /** One calibration of one runner with one model, from the first look around to the evidence. */
 export class Calibration {
   readonly #options: CalibrateOptions;
-  readonly #plan: CalibrationPlan;
+  #plan: CalibrationPlan;
   readonly #world: SetupWorld;
 
   constructor(options: CalibrateOptions, plan: CalibrationPlan) {
@@ -98,7 +98,12 @@ export class Calibration {
     if (this.#plan.residency === "own_start") return max_slots;
     const { settings } = this.#plan;
     await refuseHidden(connectRunner(settings, { clock: this.#options.clock }), commandText);
-    return Math.min(max_slots, await liveSlots(settings, this.#options.clock));
+    const live = await liveShape(settings, this.#options.clock);
+    // Its context is what it is; another one can only be wished for, and is then a broken bound.
+    if (live.context !== null && this.#options.wish.context_per_slot === undefined) {
+      this.#plan = { ...this.#plan, context_per_slot: live.context };
+    }
+    return Math.min(max_slots, live.slots);
   }
 
   async #measure(neighbours: ReturnType<typeof neighboursOf>): Promise<CalibrationOutcome> {

@@ -98,8 +98,14 @@ export async function refuseCompany(
   );
 }
 
-/** The slots that the production server has: no more than those are tried on it. */
-export async function liveSlots(settings: RunnerSettings, clock: Clock): Promise<number> {
+/**
+ * The slots that the production server has, no more of which are tried on it, and the context of each;
+ * null where it does not tell. Throws where the slots cannot be read (3), and while it is at work (75).
+ */
+export async function liveShape(
+  settings: RunnerSettings,
+  clock: Clock,
+): Promise<{ slots: number; context: number | null }> {
   const { name, kind, url, api_key, declared_slots } = settings;
   const said =
     kind === "llama-server" && url !== null ? await readSlots({ url, api_key }, clock) : null;
@@ -112,7 +118,7 @@ export async function liveSlots(settings: RunnerSettings, clock: Clock): Promise
     );
   }
   const busy = said?.slots?.filter((slot) => slot.busy === true).length ?? 0;
-  if (busy === 0) return slots;
+  if (busy === 0) return { slots, context: said?.context ?? null };
   throw notNow(
     "production_busy",
     `runner "${name}" is at work on ${busy} of its slots; it is measured only while it is idle`,

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { systemClock } from "../../../../src/core/clock.ts";
 import { planCalibration } from "../../../../src/daemon/calibration/plan.ts";
 import {
-  liveSlots,
+  liveShape,
   makeRoom,
   neighboursOf,
   refuseCompany,
@@ -108,14 +108,14 @@ test("nothing is stopped that is not there", async () => {
 test("an attached server gives its own number of slots, and only while it is idle", async () => {
   const idle = await fakeLlamaServer({ slots: 3 });
   const settings = attach("llama-server", idle.url).settings;
-  expect(await liveSlots(settings, systemClock)).toBe(3);
+  expect(await liveShape(settings, systemClock)).toEqual({ slots: 3, context: 1024 });
   const busy = await fakeLlamaServer({ slots: 3, busy: () => 2 });
   await expect(
-    liveSlots(attach("llama-server", busy.url).settings, systemClock),
+    liveShape(attach("llama-server", busy.url).settings, systemClock),
   ).rejects.toMatchObject({ code: "production_busy", exitCode: 75 });
   const declared = attach("openai", NOBODY, { declared_slots: 4 }).settings;
-  expect(await liveSlots(declared, systemClock)).toBe(4);
-  await expect(liveSlots(attach("openai", NOBODY).settings, systemClock)).rejects.toMatchObject({
+  expect(await liveShape(declared, systemClock)).toEqual({ slots: 4, context: null });
+  await expect(liveShape(attach("openai", NOBODY).settings, systemClock)).rejects.toMatchObject({
     code: "slots_unknown",
     exitCode: 3,
   });
