@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import type { CalibrationDevice, DeviceStart, PeriodResult, Segment } from "./device.ts";
+import type { CalibrationDevice, DeviceStart, PeriodResult, Sampling, Segment } from "./device.ts";
 import { servedOf } from "./sweep-period.ts";
 import type { Served } from "./sweep-period.ts";
 import type { SweepState } from "./sweep-state.ts";
@@ -71,9 +71,15 @@ export class Session {
   async serve(
     state: SweepState,
     start: DeviceStart,
-    options: { workers: number; counted: readonly Segment[]; lead_in: boolean; nonce?: string },
+    options: {
+      workers: number;
+      counted: readonly Segment[];
+      lead_in: boolean;
+      nonce?: string;
+      sampling?: Sampling | undefined;
+    },
   ): Promise<Served> {
-    const { workers, counted } = options;
+    const { workers, counted, sampling } = options;
     const { deck, clock, signal } = this.#tools;
     const used = new Set(counted.map((segment) => segment.id));
     const others = deck.filter((segment) => !used.has(segment.id));
@@ -89,6 +95,7 @@ export class Session {
       segments: [...lead.map((one) => ({ ...one, turns: one.turns.slice(0, 1) })), ...counted],
       fillers: beside.slice(lead.length),
       nonce: options.nonce ?? this.nonce(),
+      ...(sampling === undefined ? {} : { sampling }),
       ...(signal === undefined ? {} : { signal }),
     });
     state.requests += result.requests;

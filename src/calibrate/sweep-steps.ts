@@ -2,7 +2,7 @@ import { isoTime } from "../core/clock.ts";
 import { sha256Hex } from "../core/json.ts";
 import type { Period, StartRecord } from "../verdict/index.ts";
 import type { DeviceStart, Segment } from "./device.ts";
-import { discard, measureBlock, usable } from "./sweep-block.ts";
+import { discard, measureBlock, sampledBlock, usable } from "./sweep-block.ts";
 import { cardsFrom, sliceOf } from "./sweep-deck.ts";
 import { blameLevels, noteTooLong } from "./sweep-fit.ts";
 import { addReadings, addReferences, compareAnswers, periodOf, stamp } from "./sweep-period.ts";
@@ -178,6 +178,32 @@ async function ladder({ state, session }: Doing, slots: number): Promise<void> {
   await session.close();
 }
 
+/** The number that was found, as production samples. */
+async function sample(
+  { state, session, tools }: Doing,
+  { slots, sampling }: Extract<Step, { kind: "sample" }>,
+): Promise<void> {
+  const { deck, random } = tools;
+  const sampled = state.sampled ?? { slots, ...sampling, blocks: [], failed_turns: 0, note: "" };
+  const start = await session.ensure(state, slots);
+  const stopIf = (): void => stopIfAsked({ state, session, tools });
+  stopIf();
+  const loaded = start.record.loaded;
+  if (!loaded) sampled.note = start.record.failure ?? "it did not load again";
+  const good =
+    loaded &&
+    (await sampledBlock(state, sampled, {
+      session,
+      start,
+      deck,
+      random,
+      stopIfAsked: stopIf,
+      sampling,
+    }));
+  state.sampled = sampled;
+  if (!good) state.sampled_lost += 1;
+}
+
 /** A wish: one period with all slots busy at another context. Reported, never judged. */
 async function extra(doing: Doing, wish: ExtraWish): Promise<void> {
   const { state, session, tools } = doing;
@@ -222,6 +248,8 @@ export async function perform(doing: Doing, step: Exclude<Step, { kind: "done" }
       return certify(doing, step.level, step.segments);
     case "fit":
       return fit(doing, step.segments);
+    case "sample":
+      return sample(doing, step);
     case "extra":
       return extra(doing, step.wish);
     case "pace":

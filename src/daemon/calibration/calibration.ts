@@ -108,6 +108,7 @@ export class Calibration {
 
   async #measure(neighbours: ReturnType<typeof neighboursOf>): Promise<CalibrationOutcome> {
     const { station, wish, clock, signal, onEvent } = this.#options;
+    const { production_sampling: sampling } = wish;
     const { state_dir, runs_dir, settings } = station;
     const { note } = this.#world;
     const corpus = chooseCorpus({ path: wish.corpus, state_dir, runs_dir, note });
@@ -164,6 +165,7 @@ export class Calibration {
         ...(signal === undefined ? {} : { signal }),
         ...(wish.budget_s === undefined ? {} : { budget_s: wish.budget_s }),
         ...(wish.extras === undefined ? {} : { extras: wish.extras }),
+        ...(sampling === undefined ? {} : { production_sampling: sampling }),
       });
       opened.close();
       const turns_sha256 = sha256Hex(readFileSync(opened.turns_path));

@@ -58,7 +58,8 @@ function noEvidence(station: TestStation): void {
 
 test("a whole sweep on the server in production, which is neither started nor stopped", async () => {
   const { station, llama, measure } = await attached({ max_slots: 8 });
-  const { outcome } = await measure();
+  const wish = { production_sampling: { temperature: 0.7 } };
+  const { outcome } = await measure({ wish });
   expect(outcome.verdict).toMatchObject({ recommended: 4, max_safe: 4, first_breach: null });
   // It has 4 slots, so no more were tried, and its context is the one that counts.
   expect(llama.most()).toBe(4);
@@ -74,7 +75,14 @@ test("a whole sweep on the server in production, which is neither started nor st
     [4, 0],
   ]);
   expect(sweep.levels[1]?.fidelity.segments).toBeGreaterThanOrEqual(59);
-  for (const { body } of chats(llama)) {
+  // Beside it, and judged by nobody: the same number with answers drawn as in production.
+  expect(sweep.production_sampling).toMatchObject({ slots: 4, temperature: 0.7, note: "" });
+  expect(sweep.production_sampling?.blocks).toHaveLength(3);
+  const sent = chats(llama).map(({ body }) => body ?? {});
+  const drawn = sent.filter(({ temperature }) => temperature === 0.7);
+  expect(drawn.length).toBeGreaterThan(3 * 4 * 3);
+  for (const body of drawn) expect(body).not.toHaveProperty("seed");
+  for (const body of sent.filter((one) => !drawn.includes(one))) {
     expect(body).toMatchObject({ temperature: 0, seed: 42, cache_prompt: false });
   }
 }, 120_000);
