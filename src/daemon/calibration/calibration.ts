@@ -80,7 +80,7 @@ export class Calibration {
   /** Under the model lock. */
   async run(): Promise<CalibrationOutcome> {
     const { station, clock } = this.#options;
-    const back = await makeRoom(this.#plan, clock);
+    const back = await makeRoom(this.#plan, clock, station.state_dir);
     try {
       const attached = this.#plan.residency === "attached";
       const except = attached ? this.#plan.settings.name : null;

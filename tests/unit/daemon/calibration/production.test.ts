@@ -71,7 +71,7 @@ test("a fixed server is stopped by its owner's command, and trouble with startin
   };
   const plan = planCalibration(machineSchema.parse({ runners: [runner] }), {});
   const [back] = await Promise.all([
-    makeRoom(plan, systemClock),
+    makeRoom(plan, systemClock, tempDir()),
     waitFor("the command", () => existsSync(stopped)).then(() => server.close()),
   ]);
   expect(await back()).toContain("start_command failed");
@@ -88,7 +88,9 @@ test("a stop command that fails stops the calibration, and nothing is started ag
     start_command: "true",
   };
   const plan = planCalibration(machineSchema.parse({ runners: [runner] }), {});
-  await expect(makeRoom(plan, systemClock)).rejects.toMatchObject({ code: "stop_failed" });
+  await expect(makeRoom(plan, systemClock, tempDir())).rejects.toMatchObject({
+    code: "stop_failed",
+  });
 });
 
 test("nothing is stopped that is not there", async () => {
@@ -101,7 +103,7 @@ test("nothing is stopped that is not there", async () => {
     start_command: "false",
   };
   const plan = planCalibration(machineSchema.parse({ runners: [runner] }), {});
-  const back = await makeRoom(plan, systemClock);
+  const back = await makeRoom(plan, systemClock, tempDir());
   expect(await back()).toBeNull();
 });
 
