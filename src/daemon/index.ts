@@ -1,5 +1,7 @@
 export { checkStation, type StationCheck } from "./fsck.ts";
 export { noteHold, wakeDaemon, wasHeld } from "./files.ts";
+export { runDoctor, type DoctorReport } from "./doctor/doctor.ts";
+export { doctorText } from "./doctor/text.ts";
 export { modelMemoryMb } from "./model-memory.ts";
 export { rebuildStore, rebuildText } from "./rebuild.ts";
 export { takeDaemonLock } from "./base.ts";

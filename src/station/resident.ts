@@ -3,11 +3,12 @@ export { askingUser, chainFault, modeFault } from "./guarded.ts";
 export { acquireModelLock, type ModelLock } from "./lock.ts";
 export { resolveLockPath } from "./lock-path.ts";
 export type { Station } from "./open.ts";
-export { requireInbox } from "./confine.ts";
+export { confine, requireInbox } from "./confine.ts";
+export type { Scheduled } from "./queue-schema.ts";
 export {
+  isInside,
   machineConfigPath,
   POLICY_NAME,
-  isInside,
   userPaths,
   variable,
   type Env,
