@@ -22,7 +22,8 @@ function oddities(diary: readonly string[]): string[] {
     const said = /^\d{4}-\d\d-\d\dT\d\d:\d\d [A-Z][a-z]{2} {2}(\S.*\S)$/.exec(line)?.[1];
     if (said === undefined || said.length > 200) odd.push(`no line of a diary: ${line}`);
     const text = said ?? "";
-    const repeated = text === before && !/^(asked for|slept|clock|the daemon|dropped|a person)/.test(text);
+    const repeated =
+      text === before && !/^(asked for|slept|clock|the daemon|dropped|a person)/.test(text);
     if (repeated) odd.push(`said twice: ${line}`);
     if (/undefined|null|NaN|\[object/.test(text)) odd.push(`not for a person: ${line}`);
     if (/^measuring slots of .* (begins|goes on)/.test(text)) {
