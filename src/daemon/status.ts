@@ -10,7 +10,9 @@ import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
 import type { IdleSnapshot } from "./idle/snapshot.ts";
 import { readRunning } from "./running-record.ts";
+import type { ScheduledView } from "./schedule.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
+import { whatIsWrong } from "./status-wrong.ts";
 
 interface InboxFile {
   name: string;
@@ -24,6 +26,8 @@ interface InboxFile {
 export interface StationStatus {
   root: string;
   state_dir: string;
+  /** What a person has to see to, in one line; null while everything goes on by itself. */
+  wrong: string | null;
   daemon: {
     running: boolean;
     pid: number | null;
@@ -43,6 +47,8 @@ export interface StationStatus {
   counts: Record<JobState, number> | null;
   blocked: Blocked | null;
   inbox: InboxFile[];
+  /** What `schedule:` of touchstoned.yaml drops next; empty where no daemon runs. */
+  schedule: readonly ScheduledView[];
   /** Why nothing is taken up; null where files are. */
   inbox_blocked: string | null;
   warnings: DaemonSnapshot["warnings"];
@@ -110,6 +116,13 @@ function whyBlocked(blocked: Blocked): string {
   return parts.length === 0 ? "idle, the queue is empty" : parts.join("; ");
 }
 
+/** `2026-11-29T20:00:00.000Z (21:00 here)`: the window is written in local time. */
+function whyClosed(ready: number, opens: string): string {
+  const here = new Date(opens).toTimeString().slice(0, 5);
+  const wait = ready === 1 ? "waits" : "wait";
+  return `${jobs(ready)} ${wait} for the window, which opens at ${opens} (${here} here)`;
+}
+
 /** One line on why nothing runs; the first thing that stands in the way. */
 function whyIdle(
   snapshot: DaemonSnapshot | null,
@@ -132,6 +145,9 @@ function whyIdle(
     return `the queue is held since ${since} (touchstoned queue release)`;
   }
   if (snapshot.disk_low !== null) return snapshot.disk_low;
+  if (snapshot.window_opens != null && blocked.ready > 0) {
+    return whyClosed(blocked.ready, snapshot.window_opens);
+  }
   if (snapshot.lock_held !== null) return `waiting for the model lock, ${snapshot.lock_held}`;
   if (blocked.ready > 0) return `${jobs(blocked.ready)} about to start`;
   return whyBlocked(blocked);
@@ -180,7 +196,7 @@ export async function readStatus({
   }
   const blocked = figures?.blocked ?? null;
   const orphan = live === null ? orphanOf(files.running) : null;
-  return {
+  const status = {
     root,
     state_dir,
     daemon: {
@@ -198,9 +214,11 @@ export async function readStatus({
     counts: figures?.counts ?? null,
     blocked,
     inbox: inboxFiles(join(root, "inbox"), { live, taken, now_ms }),
+    schedule: live?.schedule ?? [],
     inbox_blocked: live?.inbox.blocked ?? null,
     warnings: live?.warnings ?? [],
     store_trouble,
     evidence_waiting: await evidenceWaiting(state_dir),
   };
+  return { ...status, wrong: whatIsWrong(status, live, now_ms) };
 }
