@@ -9,7 +9,8 @@ import type {
   Turn,
   TurnOutcome,
 } from "../../src/calibrate/device.ts";
-import type { Readings, StartRecord } from "../../src/verdict/index.ts";
+import { quietReadings } from "../../tests/helpers/quiet-readings.ts";
+import type { StartRecord } from "../../src/verdict/index.ts";
 import { Draw } from "./random.ts";
 import { realSlots } from "./truth.ts";
 import type { Truth } from "./truth.ts";
@@ -218,34 +219,14 @@ export class SimulatedDevice implements CalibrationDevice {
       turns,
       window_s,
       requests,
-      readings: this.#readings(slots, request.workers),
+      readings: quietReadings({
+        host_used_peak_mb: this.#memory(slots, request.workers),
+        host_total_mb: HOST_MB,
+      }),
       client: { in_flight_share: 1, event_loop_delay_p99_ms: 3, cpu_share: 0.05 },
       disturbed: disturbed ? "another client used the runner" : null,
       lost,
       ended_at_ms: this.clock.now_ms(),
-    };
-  }
-
-  #readings(slots: number, busy: number): Readings {
-    return {
-      samples: 20,
-      host_used_peak_mb: this.#memory(slots, busy),
-      host_total_mb: HOST_MB,
-      cgroup_used_peak_mb: null,
-      cgroup_limit_mb: null,
-      gpus: [],
-      swap_out_mb_per_min: 0,
-      pressure_stall_share: 0.01,
-      pressure_level: null,
-      throttled: false,
-      alone: true,
-      failed_turns: 0,
-      cut_prompts: 0,
-      context_shifts: 0,
-      unfinished_turns: 0,
-      evicted_turns: 0,
-      model_reloads: 0,
-      unavailable: {},
     };
   }
 }

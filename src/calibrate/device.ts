@@ -29,6 +29,8 @@ export interface TurnOutcome {
   output_tokens: number | null;
   cached_tokens: number | null;
   finish_reason: string | null;
+  /** The prompt was longer than the slot's context: refused, or cut to fit. */
+  too_long?: boolean;
   /** Tool calls with argument names in order, or what kind of text it was. */
   structural: string | null;
   /** Hash of the whole answer; never the answer. */

@@ -43,6 +43,11 @@ export function turnFault({ ok, fault, finish_reason }: GenerateResult): TurnFau
   return finish_reason !== null && FINISHED.has(finish_reason) ? null : "unfinished";
 }
 
+/** Whether the server refused or cut a prompt because of the slot's context. */
+function tooLong({ fault }: GenerateResult): boolean {
+  return fault?.class === "context_exceeded" || fault?.class === "prompt_truncated";
+}
+
 export function turnOutcome(sent: SentTurn): TurnOutcome {
   const { turn, result, started_s, ended_s } = sent;
   const { usage } = result;
@@ -57,6 +62,7 @@ export function turnOutcome(sent: SentTurn): TurnOutcome {
     output_tokens: usage.completion_tokens,
     cached_tokens: usage.cached_tokens,
     finish_reason: result.finish_reason,
+    ...(tooLong(result) ? { too_long: true } : {}),
     structural: result.ok ? structuralSignature(result) : null,
     exact: result.ok ? exactSignature(result) : null,
   };

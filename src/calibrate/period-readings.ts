@@ -18,6 +18,7 @@ export type RecordedReadings = Pick<
   | "pressure_stall_share"
   | "pressure_level"
   | "throttled"
+  | "stolen_time_share"
   | "unavailable"
 >;
 

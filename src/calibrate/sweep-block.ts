@@ -3,6 +3,7 @@ import { blockFault } from "../verdict/index.ts";
 import type { Block, Period } from "../verdict/index.ts";
 import type { DeviceStart, Segment } from "./device.ts";
 import { cardsFrom, shuffled, sliceOf } from "./sweep-deck.ts";
+import { noteTooLong } from "./sweep-fit.ts";
 import { addReadings, addReferences, compareAnswers, periodOf, stamp } from "./sweep-period.ts";
 import type { Served } from "./sweep-period.ts";
 import type { Session } from "./sweep-session.ts";
@@ -151,6 +152,8 @@ export async function measureBlock(
   const block = blockOf(four);
   const ended_at_ms = four.served[3].result.ended_at_ms;
   stamp(level, ended_at_ms, tools.start.record.started_at);
+  // What comes of it must be known first: see fitStep.
+  if (noteTooLong(state, level.slots, four.served)) return;
   const failed = failedAtOne(four);
   for (const one of four.served) {
     const lost = one.counted.filter((turn) => !turn.ok);

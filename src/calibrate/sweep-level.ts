@@ -3,13 +3,14 @@ import {
   gainOf,
   hardBreaches,
   judgeFidelity,
-  noiseNow,
   noiseOf,
+  pooledInterval,
+  rulesOutGain,
   studentInterval,
   studentQuantile,
   variance,
 } from "../verdict/index.ts";
-import type { Bounds, CorpusSummary, Method, Noise } from "../verdict/index.ts";
+import type { Bounds, CorpusSummary, Noise } from "../verdict/index.ts";
 import { agreement, levelRecord, sweepOf } from "./sweep-state.ts";
 import type { LevelState, SweepState } from "./sweep-state.ts";
 
@@ -23,8 +24,6 @@ const SIGMA_WANTED = 0.07;
 const SETS_IN_CORPUS = 4;
 /** Periods grow by this at most. */
 const LONGEST = 6;
-/** One-sided error of each look that gives a level up because no gain worth seeking can be there. */
-const GIVE_UP_ALPHA = 0.015;
 /** Start arms on each side: at least, and at most. */
 const ARMS = { least: 2, most: 4 } as const;
 const ARM_SEGMENTS = { least: 4, most: 32 } as const;
@@ -79,21 +78,6 @@ export function noiseStep(state: SweepState): NoiseStep {
 /** How long periods are worth making for the levels, from the noise of the shortest ones. */
 export function worthwhileFactor(state: SweepState, noise: Noise): number {
   return Math.max(1, paceFactor(state) * (noise.sigma / SIGMA_WANTED) ** 2);
-}
-
-/**
- * Whether a gain worth seeking is ruled out. The spread is that of these blocks and of the blocks at
- * one slot together, so that one block may be enough. It only ever gives up: nothing is accepted so.
- */
-function hopeless(level: LevelState, noise: Noise | null, method: Method): boolean {
-  const values = blockValues(level.blocks);
-  if (values.length === 0 || noise === null) return false;
-  const own = variance(values) ?? 0;
-  const freedom = noise.freedom + values.length - 1;
-  const pooled = (noise.freedom * noise.sigma ** 2 + (values.length - 1) * own) / freedom;
-  const middle = values.reduce((sum, value) => sum + value, 0) / values.length;
-  const reach = studentQuantile(GIVE_UP_ALPHA, freedom) * Math.sqrt(pooled / values.length);
-  return middle + reach < Math.log1p(method.gain_sought);
 }
 
 export type LevelStep =
@@ -155,10 +139,7 @@ export function levelStep(level: LevelState, state: SweepState, rules: Rules): L
     if (level.disturbed) return { do: "give_up_sweep", why };
     return { do: "end", why: `thrown away ${level.in_row} times one after the other: ${why}` };
   }
-  const noise = noiseOf(state.baseline.blocks, method);
-  const scaled =
-    noise === null ? null : { ...noise, sigma: noiseNow(noise, level, state.baseline.blocks) };
-  if (hopeless(level, scaled, method)) {
+  if (rulesOutGain(pooledInterval(level, state), method)) {
     return { do: "end", why: `a gain of ${Math.round(method.gain_sought * 100)} % is ruled out` };
   }
   if (level.blocks.length < method.blocks_min) return { do: "block" };

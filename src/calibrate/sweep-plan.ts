@@ -1,6 +1,7 @@
 import { ladderBreaches, noiseOf } from "../verdict/index.ts";
 import { MOST_REPEATS, levelStep, noiseStep, paceFor, worthwhileFactor } from "./sweep-level.ts";
 import type { Rules } from "./sweep-level.ts";
+import { fitStep } from "./sweep-fit.ts";
 import { accepted, bracket, ceilingOf, nextCandidate, standings } from "./sweep-search.ts";
 import type { Standing } from "./sweep-search.ts";
 import { emptyLevel, sweepOf } from "./sweep-state.ts";
@@ -22,6 +23,7 @@ export type Step =
   | { kind: "block"; level: LevelState }
   | { kind: "arm"; level: LevelState; slots: number; segments: number }
   | { kind: "certify"; level: LevelState; segments: number }
+  | { kind: "fit"; segments: readonly string[] }
   | { kind: "close"; level: LevelState; why: string }
   | { kind: "extra"; wish: ExtraWish }
   | { kind: "done"; complete: boolean; stop: string };
@@ -111,7 +113,7 @@ function certifyStep(tried: readonly Standing[], ceiling: number, wishes: Wishes
  * not been.
  */
 export function nextStep(state: SweepState, wishes: Wishes): Step {
-  const ladder = ladderStep(state, wishes);
+  const ladder = ladderStep(state, wishes) ?? fitStep(state);
   if (ladder !== null) return ladder;
   const open = state.levels.find((level) => level.ended === null);
   // A level that is open is looked at by itself; the others only matter when it is closed.

@@ -71,6 +71,10 @@ function told(state: SweepState, step: Step): Told {
         ...of(step.level),
         message: `answers with ${slotsOf(step.level.slots)} busy against those at 1`,
       };
+    case "fit": {
+      const message = "whether one slot can hold what was too long";
+      return { phase: "answers", ...none, message };
+    }
     case "extra": {
       const { slots, context_per_slot } = step.wish;
       const message = `${slotsOf(slots)} of ${context_per_slot} tokens`;

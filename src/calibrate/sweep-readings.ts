@@ -48,6 +48,13 @@ function onceOnly(a: Readings, b: Readings): Record<string, string> {
   return Object.fromEntries(lost.map((name) => [name, "it was read in some periods only"]));
 }
 
+/** Not there where the machine is no virtual one. */
+function stolen(a: Readings, b: Readings): Pick<Readings, "stolen_time_share"> {
+  const [first, second] = [a.stolen_time_share, b.stolen_time_share];
+  if (first === undefined && second === undefined) return {};
+  return { stolen_time_share: worst(first ?? null, second ?? null) };
+}
+
 /** The worst of two periods, field by field. */
 export function mergeReadings(a: Readings | null, b: Readings): Readings {
   if (a === null) return b;
@@ -62,6 +69,7 @@ export function mergeReadings(a: Readings | null, b: Readings): Readings {
     pressure_stall_share: worst(a.pressure_stall_share, b.pressure_stall_share),
     pressure_level: worstPressure(a.pressure_level, b.pressure_level),
     throttled: flag(a.throttled, b.throttled, true),
+    ...stolen(a, b),
     alone: flag(a.alone, b.alone, false),
     failed_turns: a.failed_turns + b.failed_turns,
     cut_prompts: sum(a.cut_prompts, b.cut_prompts),

@@ -49,10 +49,19 @@ export interface LevelState {
   /** Periods whose means are in `client`. */
   periods: number;
   lost: string | null;
+  /** Turns that were longer than a slot's context here: at one slot any, else those that fit one slot. */
+  too_long: number;
   /** Why no more is measured here; null while it is open. */
   ended: string | null;
   measured_from: string | null;
   measured_to: string | null;
+}
+
+/** A turn that was longer than the context of a slot on a start with `slots` slots. */
+export interface TooLong {
+  slots: number;
+  segment_id: string;
+  turn_id: string;
 }
 
 /** A sweep between two of its steps: plain JSON, saved after each of them. */
@@ -67,6 +76,8 @@ export interface SweepState {
   references: Record<string, Reference>;
   /** Segments with a turn that fails at one slot already. */
   excluded: string[];
+  /** What was too long on more than one slot, until one slot has tried it. */
+  too_long: TooLong[];
   extras: Extra[];
   requests: number;
   /** Starts in all, and what they and the measured periods took; for the forecast. */
@@ -91,6 +102,7 @@ export function emptyLevel(slots: number, against: number): LevelState {
     client: null,
     periods: 0,
     lost: null,
+    too_long: 0,
     ended: null,
     measured_from: null,
     measured_to: null,
@@ -108,6 +120,7 @@ export function emptyState(method: Method, corpus: CorpusSummary): SweepState {
     pace: { segments: method.segments_per_period, turns: method.turns_per_segment },
     references: {},
     excluded: [],
+    too_long: [],
     extras: [],
     requests: 0,
     starts: 0,
@@ -143,10 +156,11 @@ export function usableState(
   const youngLevel = (level: LevelState): boolean =>
     young(level.measured_from) && young(level.measured_to);
   if (!youngLevel(saved.baseline)) return fresh;
-  const baseline = { ...again(saved.baseline), lost: null };
+  const baseline = { ...again(saved.baseline), lost: null, too_long: 0 };
   return {
     ...saved,
     baseline,
+    too_long: [],
     ladder: saved.ladder.filter((start) => young(start.started_at)),
     levels: saved.levels.filter(youngLevel).map(again),
     extras: saved.extras.filter((extra) => young(extra.start.started_at)),
@@ -188,6 +202,7 @@ export function levelRecord(level: LevelState): Level {
     readings: level.readings,
     client: level.client,
     lost: level.lost,
+    ...(level.too_long > 0 ? { too_long_turns: level.too_long } : {}),
     ended: level.ended ?? "",
     measured_from: level.measured_from ?? start.started_at,
     measured_to: level.measured_to ?? start.started_at,
@@ -213,6 +228,7 @@ export function sweepOf(
       self_agreement: agreement(baseline),
       readings: baseline.readings,
       client: baseline.client,
+      ...(baseline.too_long > 0 ? { too_long_turns: baseline.too_long } : {}),
       measured_from: baseline.measured_from ?? start.started_at,
       measured_to: baseline.measured_to ?? start.started_at,
     },

@@ -4,6 +4,7 @@ import type { Period, StartRecord } from "../verdict/index.ts";
 import type { DeviceStart, Segment } from "./device.ts";
 import { discard, measureBlock, usable } from "./sweep-block.ts";
 import { cardsFrom, sliceOf } from "./sweep-deck.ts";
+import { blameLevels, noteTooLong } from "./sweep-fit.ts";
 import { addReadings, addReferences, compareAnswers, periodOf, stamp } from "./sweep-period.ts";
 import type { Served } from "./sweep-period.ts";
 import type { ExtraWish, Step } from "./sweep-plan.ts";
@@ -90,6 +91,7 @@ async function arm(doing: Doing, step: Extract<Step, { kind: "arm" }>): Promise<
   stopIfAsked(doing);
   if (!undisturbed(level, served)) return;
   stamp(level, served.result.ended_at_ms);
+  if (noteTooLong(state, slots, [served])) return;
   if (served.counted.some((turn) => !turn.ok)) {
     discard(level, "a turn failed in a start arm", false);
     return;
@@ -130,7 +132,7 @@ async function certify(doing: Doing, level: LevelState, segments: number): Promi
   );
   if (missing.length > 0) {
     const alone = await serveExact(doing, start, 1, missing);
-    if (!undisturbed(level, alone)) return;
+    if (!undisturbed(level, alone) || noteTooLong(state, level.slots, [alone])) return;
     addReferences(state, alone.counted);
     const failed = alone.counted.filter((turn) => !turn.ok).map((turn) => turn.segment_id);
     state.excluded.push(...failed);
@@ -140,11 +142,30 @@ async function certify(doing: Doing, level: LevelState, segments: number): Promi
   const busy = await serveExact(doing, start, level.slots, counted);
   if (!undisturbed(level, busy)) return;
   stamp(level, busy.result.ended_at_ms);
+  if (noteTooLong(state, level.slots, [busy])) return;
   addReadings(state, level, busy, 0);
   const before = Object.keys(level.compared).length;
   compareAnswers(level, busy.counted, state.references);
   if (Object.keys(level.compared).length > before) level.in_row = 0;
   else discard(level, "answers could not be compared", false);
+}
+
+/** What was too long on more slots, on one: is it the corpus, or that number of slots? */
+async function fit(doing: Doing, segments: readonly string[]): Promise<void> {
+  const { state, session, tools } = doing;
+  const start = await session.ensure(state, 1);
+  stopIfAsked(doing);
+  if (!start.record.loaded) {
+    state.baseline.lost = start.record.failure ?? "it did not load";
+    return;
+  }
+  const wanted = new Set(segments);
+  const cards = tools.deck.filter((card) => wanted.has(card.id));
+  const counted = cardsFrom(cards, 0, wanted.size);
+  const served = await session.serve(state, start, { workers: 1, counted, lead_in: false });
+  stopIfAsked(doing);
+  if (!undisturbed(state.baseline, served)) return;
+  if (!noteTooLong(state, 1, [served])) blameLevels(state);
 }
 
 /** Load only; the server is stopped again at once. */
@@ -196,6 +217,8 @@ export async function perform(doing: Doing, step: Exclude<Step, { kind: "done" }
       return arm(doing, step);
     case "certify":
       return certify(doing, step.level, step.segments);
+    case "fit":
+      return fit(doing, step.segments);
     case "extra":
       return extra(doing, step.wish);
     case "pace":

@@ -1,3 +1,4 @@
+import { gainWords, rangeWords } from "../core/gain-words.ts";
 import type { CalibrationEvent, CalibrationOutcome } from "../daemon/index.ts";
 import { duration, type Terminal } from "./render.ts";
 
@@ -10,17 +11,11 @@ function remaining({ remaining_s_low: low, remaining_s_high: high }: Progress): 
   return low === high ? `, ${duration(high)} left` : `, ${duration(low)} to ${duration(high)} left`;
 }
 
-function change(ratio: number): string {
-  return `${ratio >= 1 ? "+" : ""}${Math.round((ratio - 1) * 100)}`;
-}
-
 function gain({ ratio, ratio_low, ratio_high }: Progress): string {
   if (ratio === null) return "";
   const range =
-    ratio_low === null || ratio_high === null
-      ? ""
-      : ` (${change(ratio_low)} to ${change(ratio_high)})`;
-  return `, ${change(ratio)} %${range}`;
+    ratio_low === null || ratio_high === null ? "" : ` (${rangeWords(ratio_low, ratio_high)})`;
+  return `, ${gainWords(ratio)}${range}`;
 }
 
 /** What is done next, with what is known so far and what remains, in one line. */

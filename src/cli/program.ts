@@ -2,6 +2,8 @@ import { Command, CommanderError } from "commander";
 import { EXIT, type ExitCode } from "../core/errors.ts";
 import { packageVersion } from "../core/program.ts";
 import type { CommandAction, CommandContext } from "./context.ts";
+import type { Terminal } from "./render.ts";
+import { declareCompletion } from "./declare/completion.ts";
 import { declareConfig } from "./declare/config.ts";
 import { declareDaemon } from "./declare/daemon.ts";
 import { declareEval } from "./declare/eval.ts";
@@ -46,11 +48,29 @@ const DECLARATIONS: readonly Declare[] = [
   declareEvidence,
   declareModel,
   declareLock,
+  declareCompletion,
   declareSampler,
   declareStep,
   declareTakeUp,
   declareOpenStation,
 ];
+
+/** The whole program as it is declared; `act` ties each command to what it does. */
+export function buildProgram(act: Act, terminal: Pick<Terminal, "out" | "err">): Command {
+  const program = new Command("touchstoned")
+    .description(
+      "Runs local language model benchmarks unattended and measures what this device can serve.",
+    )
+    .version(packageVersion(), "--version")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.out(text.trimEnd()),
+      writeErr: (text) => terminal.err(text.trimEnd()),
+    })
+    .showHelpAfterError("(add --help for the options)");
+  for (const declare of DECLARATIONS) declare(program, act);
+  return program;
+}
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */
 export async function runProgram(
@@ -71,18 +91,7 @@ export async function runProgram(
       Object.assign(options, positional);
       exitCode = await module.run(options as never, context);
     };
-  const program = new Command("touchstoned")
-    .description(
-      "Runs local language model benchmarks unattended and measures what this device can serve.",
-    )
-    .version(packageVersion(), "--version")
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => context.terminal.out(text.trimEnd()),
-      writeErr: (text) => context.terminal.err(text.trimEnd()),
-    })
-    .showHelpAfterError("(add --help for the options)");
-  for (const declare of DECLARATIONS) declare(program, act);
+  const program = buildProgram(act, context.terminal);
   try {
     await program.parseAsync([...argv], { from: "user" });
   } catch (error) {

@@ -1,5 +1,7 @@
 export { checkStation, type StationCheck } from "./fsck.ts";
 export { noteHold, wakeDaemon, wasHeld } from "./files.ts";
+export { runDoctor, type DoctorReport } from "./doctor/doctor.ts";
+export { doctorText } from "./doctor/text.ts";
 export { modelMemoryMb } from "./model-memory.ts";
 export { rebuildStore, rebuildText } from "./rebuild.ts";
 export { takeDaemonLock } from "./base.ts";
@@ -11,3 +13,4 @@ export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
+export { inspectService, type Problem, type ServiceReport } from "./service/index.ts";

@@ -9,6 +9,7 @@ import { RESCAN_MS, START, step, type Effect, type Event, type Now, type State }
 import { findGap, type Clocks } from "./gaps.ts";
 import type { JobRun } from "./job-run.ts";
 import type { Adopted } from "./orphan.ts";
+import type { Pulse } from "./pulse.ts";
 import type { Report } from "./report.ts";
 import type { Summaries } from "./summaries.ts";
 
@@ -26,7 +27,7 @@ export interface LoopDeps {
   summaries: Pick<Summaries, "sync" | "ids">;
   report: Pick<
     Report,
-    "warn" | "say" | "state" | "inboxBlocked" | "fileStuck" | "jobStarts" | "jobEnds"
+    "warn" | "say" | "state" | "inboxBlocked" | "fileStuck" | "jobStarts" | "jobEnds" | "window"
   >;
   clock: Clock;
   log: Log;
@@ -41,6 +42,10 @@ export interface LoopDeps {
   refresh: () => Promise<void>;
   /** Why no new work may begin; null where it may. */
   diskLow: () => string | null;
+  /** When jobs may start, wall clock: not later than now where they may. Null: at any time. */
+  opensAt: () => Promise<number | null>;
+  /** Hears what the loop has finished; undefined where nobody listens. */
+  pulse: Pulse | undefined;
   /** Throws busy (exit 75) at once where it is held. */
   takeLock: (signal: AbortSignal) => Promise<HeldLock>;
   jobRun: (job: Job) => RunningJob;
@@ -60,14 +65,19 @@ export class Loop {
   /** Ends the present wait. */
   #waker = new AbortController();
   #lock: HeldLock | null = null;
+  /** The lock on its way for a job that is only now being stored. */
+  #lock_ahead: Promise<HeldLock> | null = null;
   #reap_soon = false;
   #queue_changed = false;
   /** Since when nothing runs and nothing is in sight, monotonic. */
   #quiet_since_ms: number | null = null;
   readonly #stopping = new AbortController();
+  /** At the end of the last wait. */
+  #clocks_seen: Clocks;
 
   constructor(deps: LoopDeps) {
     this.#deps = deps;
+    this.#clocks_seen = this.#clocks();
   }
 
   #now(): Now {
@@ -91,7 +101,30 @@ export class Loop {
   stop(): void {
     this.#stopping.abort();
     this.#beside({ kind: "stop" });
+    this.#deps.pulse?.stopping();
     this.wake("loop");
+  }
+
+  /**
+   * A file is being written into the queue, and nothing runs: its job will want the lock in some
+   * milliseconds. Whoever is asked now has answered by then; where no job is due it is given back.
+   */
+  lockAhead(): void {
+    const { stop, running, lock_held, disk_low } = this.#state;
+    const free = running === null && lock_held === null && disk_low === null;
+    if (!free || stop !== "none" || this.#lock_ahead !== null) return;
+    this.#lock_ahead = this.#deps.takeLock(this.#stopping.signal);
+    this.#lock_ahead.catch(() => undefined); // said where the lock is needed
+  }
+
+  async #dropAhead(): Promise<void> {
+    const ahead = this.#lock_ahead;
+    this.#lock_ahead = null;
+    try {
+      (await ahead)?.release();
+    } catch {
+      // There was nothing to give back.
+    }
   }
 
   /** Goes on until it is stopped, beginning with the job of an orphaned step where there is one. */
@@ -100,12 +133,21 @@ export class Loop {
       const holder = { path: "", release: () => undefined };
       this.#begin(adopted.job, (run) => run.run(holder, adopted.step));
     }
+    try {
+      return await this.#rounds();
+    } finally {
+      await this.#dropAhead();
+    }
+  }
+
+  async #rounds(): Promise<LoopEnd> {
     for (let event: Event = { kind: "started" }; ;) {
       const next = step(this.#state, event, this.#now());
       this.#state = next.state;
       if (next.effect === null || next.effect.kind === "end") return "stopped";
       if (next.effect.kind === "wait" && this.#hasOutgrown(next.effect.for_ms)) return "outgrown";
       event = await this.#perform(next.effect);
+      this.#deps.pulse?.alive();
     }
   }
 
@@ -194,17 +236,23 @@ export class Loop {
   }
 
   async #check(): Promise<Event> {
-    const { store, clock, runners, memory_mb, diskLow } = this.#deps;
+    const { store, clock, runners, memory_mb, diskLow, opensAt, report } = this.#deps;
     let due_at_ms: number | null = null;
     await this.#guarded("the queue cannot be read", async () => {
+      const opens_ms = await opensAt();
+      report.window(opens_ms);
       due_at_ms = await store.nextDue(clock.now_ms(), { runners, memory_mb });
+      // A job is due when it and the window are.
+      if (due_at_ms !== null && opens_ms !== null) due_at_ms = Math.max(due_at_ms, opens_ms);
     });
     return { kind: "checked", due_at_ms, disk_low: diskLow() };
   }
 
   async #takeLock(): Promise<Event> {
     try {
-      this.#lock = await this.#deps.takeLock(this.#stopping.signal);
+      const taken = this.#lock_ahead ?? this.#deps.takeLock(this.#stopping.signal);
+      this.#lock_ahead = null;
+      this.#lock = await taken;
       return { kind: "locked" };
     } catch (error) {
       if (error instanceof TouchstonedError && error.exitCode === EXIT.busy) {
@@ -262,14 +310,38 @@ export class Loop {
     return { ...this.#now(), uptime_ms: this.#deps.uptime_ms() };
   }
 
+  /** In pieces, where somebody wants to hear that we live. */
+  async #sleep(for_ms: number): Promise<void> {
+    const { clock, pulse } = this.#deps;
+    const { signal } = this.#waker;
+    const end_ms = clock.monotonic_ms() + for_ms;
+    for (let left_ms = for_ms; ; left_ms = end_ms - clock.monotonic_ms()) {
+      await clock.sleep(Math.min(left_ms, pulse?.longest_ms ?? left_ms), signal);
+      if (signal.aborted || clock.monotonic_ms() >= end_ms) return;
+      pulse?.alive();
+    }
+  }
+
   async #wait(for_ms: number): Promise<Event> {
-    const { clock, report } = this.#deps;
+    const { report, pulse } = this.#deps;
+    await this.#dropAhead();
     const before = this.#clocks();
     report.state(this.#state, before.wall_ms + for_ms);
-    await clock.sleep(for_ms, this.#waker.signal);
+    pulse?.round();
+    await this.#sleep(for_ms);
     this.#waker = new AbortController();
-    const gap = findGap(before, this.#clocks(), for_ms);
-    if (gap !== null) report.say(gap.text);
+    this.#lookAtClocks(before.monotonic_ms + for_ms);
     return { kind: "woke" };
+  }
+
+  /** What happened to the clocks since the end of the last wait; this one was to end at `end_ms`. */
+  #lookAtClocks(end_ms: number): void {
+    const before = this.#clocks_seen;
+    this.#clocks_seen = this.#clocks();
+    const gap = findGap(before, this.#clocks_seen, end_ms - before.monotonic_ms);
+    if (gap === null) return;
+    this.#deps.report.say(gap.text);
+    // Whoever shares the store may have taken a sleeper for dead: it tells them first.
+    this.#reap_soon = true;
   }
 }

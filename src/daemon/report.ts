@@ -3,8 +3,11 @@ import type { Log } from "../core/log.ts";
 import type { Job } from "../queue/resident.ts";
 import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
+import type { ScheduledView } from "./schedule.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
+/** Within so long a change is on disk: many come at once, and nobody need wait for the disk. */
+const WRITE_WITHIN_MS = 50;
 /** Progress is written at most so often: the machine is being measured. */
 const PROGRESS_MS = 5000;
 const MOST_WARNINGS = 10;
@@ -36,7 +39,11 @@ export class Report {
   readonly #stuck: Record<string, string> = {};
   #next_look_ms: number | null = null;
   #progress_ms = -Infinity;
+  /** When jobs may start again; null where they may now. */
+  #opens_ms: number | null = null;
+  #schedule: readonly ScheduledView[] = [];
   #state: State | null = null;
+  #pending: NodeJS.Timeout | null = null;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -44,6 +51,14 @@ export class Report {
   }
 
   #write(): void {
+    this.#pending ??= setTimeout(() => this.flush(), WRITE_WITHIN_MS);
+  }
+
+  /** Writes now what has changed, if anything has. */
+  flush(): void {
+    if (this.#pending === null) return;
+    clearTimeout(this.#pending);
+    this.#pending = null;
     const { path, standing, clock } = this.#options;
     const state = this.#state;
     if (state === null) return;
@@ -57,6 +72,8 @@ export class Report {
         stop: state.stop,
         lock_held: state.lock_held,
         disk_low: state.disk_low,
+        window_opens: this.#opens_ms === null ? null : isoTime(this.#opens_ms),
+        schedule: this.#schedule,
         running: this.#running,
         inbox: { ...standing.inbox, blocked: this.#blocked, stuck: this.#stuck },
         next_look: this.#next_look_ms === null ? null : isoTime(this.#next_look_ms),
@@ -90,6 +107,32 @@ export class Report {
     }
     if (state.disk_low !== null && before?.disk_low == null) this.warn(state.disk_low);
     this.#write();
+  }
+
+  /** When jobs may start, wall clock; null: at any time. */
+  window(opens_ms: number | null): void {
+    const later = opens_ms !== null && opens_ms > this.#options.clock.now_ms();
+    this.#opens_ms = later ? opens_ms : null;
+  }
+
+  schedule(views: readonly ScheduledView[]): void {
+    this.#schedule = views;
+  }
+
+  /** What the daemon does, in one line: a service manager shows it. */
+  line(): string {
+    const [state, running] = [this.#state, this.#running];
+    if (state === null) return "starting";
+    const stopping = state.stop === "none" ? "" : "stopping: ";
+    if (running !== null) {
+      const step = running.step === null ? "" : `, ${running.step}`;
+      return `${stopping}${running.model_id} (job ${running.job_id})${step}`;
+    }
+    if (state.stop !== "none") return "stopping";
+    if (state.disk_low !== null) return state.disk_low;
+    if (state.lock_held !== null) return `waiting for the model lock, ${state.lock_held}`;
+    if (this.#opens_ms === null || state.due_at_ms === null) return "idle";
+    return `jobs wait for the window, which opens at ${isoTime(this.#opens_ms)}`;
   }
 
   inboxBlocked(reason: string | null): void {

@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import type { ProcessIdentity } from "../core/process-table.ts";
 import type { Phase, Stop } from "./core.ts";
+import type { ScheduledView } from "./schedule.ts";
 
 export interface RunningSnapshot {
   job_id: string;
@@ -46,6 +47,10 @@ export interface DaemonSnapshot {
   /** Who has the model lock, where that is what it waits for. */
   lock_held: string | null;
   disk_low: string | null;
+  /** When `queue.window` lets jobs start again, RFC 3339; null (in older ones absent): they may now. */
+  window_opens?: string | null;
+  /** What `schedule:` drops next; absent in older ones. */
+  schedule?: readonly ScheduledView[];
   running: RunningSnapshot | null;
   inbox: {
     path: string;

@@ -53,6 +53,10 @@ export function statusText(status: StationStatus, now_ms: number): string {
   for (const file of inbox)
     lines.push(`inbox: ${printable(file.name)}: ${whenTaken(file, now_ms)}`);
   if (status.inbox_blocked !== null) lines.push(`inbox: ${status.inbox_blocked}`);
+  for (const { name, next, trouble } of status.schedule) {
+    const why = trouble === null ? "" : `, but now: ${printable(trouble)}`;
+    lines.push(`schedule: ${name}: ${next ?? "never again"}${why}`);
+  }
   if (evidence !== null) {
     const why = evidence.reason === null ? "" : `: ${evidence.reason}`;
     lines.push(

@@ -9,6 +9,7 @@ import type { JobState } from "../queue/light.ts";
 import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
 import { readRunning } from "./running-record.ts";
+import type { ScheduledView } from "./schedule.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
 interface InboxFile {
@@ -38,6 +39,8 @@ export interface StationStatus {
   counts: Record<JobState, number> | null;
   blocked: Blocked | null;
   inbox: InboxFile[];
+  /** What `schedule:` of touchstoned.yaml drops next; empty where no daemon runs. */
+  schedule: readonly ScheduledView[];
   /** Why nothing is taken up; null where files are. */
   inbox_blocked: string | null;
   warnings: DaemonSnapshot["warnings"];
@@ -105,6 +108,13 @@ function whyBlocked(blocked: Blocked): string {
   return parts.length === 0 ? "idle, the queue is empty" : parts.join("; ");
 }
 
+/** `2026-11-29T20:00:00.000Z (21:00 here)`: the window is written in local time. */
+function whyClosed(ready: number, opens: string): string {
+  const here = new Date(opens).toTimeString().slice(0, 5);
+  const wait = ready === 1 ? "waits" : "wait";
+  return `${jobs(ready)} ${wait} for the window, which opens at ${opens} (${here} here)`;
+}
+
 /** One line on why nothing runs; the first thing that stands in the way. */
 function whyIdle(
   snapshot: DaemonSnapshot | null,
@@ -126,6 +136,9 @@ function whyIdle(
     return `the queue is held since ${since} (touchstoned queue release)`;
   }
   if (snapshot.disk_low !== null) return snapshot.disk_low;
+  if (snapshot.window_opens != null && blocked.ready > 0) {
+    return whyClosed(blocked.ready, snapshot.window_opens);
+  }
   if (snapshot.lock_held !== null) return `waiting for the model lock, ${snapshot.lock_held}`;
   if (blocked.ready > 0) return `${jobs(blocked.ready)} about to start`;
   return whyBlocked(blocked);
@@ -190,6 +203,7 @@ export async function readStatus({
     counts: figures?.counts ?? null,
     blocked,
     inbox: inboxFiles(join(root, "inbox"), { live, taken, now_ms }),
+    schedule: live?.schedule ?? [],
     inbox_blocked: live?.inbox.blocked ?? null,
     warnings: live?.warnings ?? [],
     store_trouble,

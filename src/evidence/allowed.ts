@@ -9,6 +9,16 @@ export type Scalar = string | number | boolean | null;
 /** An identity with dotted names, `runner.version`; lists as JSON. */
 export type FlatIdentity = Readonly<Record<string, Scalar>>;
 
+/** A number that bounds tighter than those of the measurement took back. */
+export interface Lowered {
+  /** What was recommended by the bounds of then. */
+  from: number;
+  /** Why it is less now, in words. */
+  why: string;
+  /** Whether a number between gains and breaks nothing, but its answers were never proven. */
+  unproven: boolean;
+}
+
 /** What is kept of one document of evidence: everything that a decision needs. */
 export interface EvidenceEntry {
   key: string;
@@ -24,8 +34,8 @@ export interface EvidenceEntry {
   /** Judged with the bounds of today where they are tighter than those of then. */
   recommended: number;
   max_safe: number;
-  /** Says so where that lowered it, or where it cannot be judged. */
-  judged: string | null;
+  /** How today's bounds lowered it; null where they did not. */
+  judged: Lowered | null;
   created_ms: number;
   oldest_ms: number;
   committed: boolean;
@@ -204,7 +214,7 @@ function fromEvidence(input: AllowedInput, facts: LiveFacts, entry: EvidenceEntr
   const { declared } = input;
   const ceiling = declared === "measured" ? Number.POSITIVE_INFINITY : declared;
   const allowed = Math.max(1, Math.min(entry.recommended, ceiling, facts.slots));
-  const notes = entry.judged === null ? [] : [entry.judged];
+  const notes: string[] = [];
   if (facts.slots < Math.min(entry.recommended, ceiling)) {
     const wanted = Math.min(entry.recommended, ceiling);
     notes.push(
@@ -220,7 +230,14 @@ function fromEvidence(input: AllowedInput, facts: LiveFacts, entry: EvidenceEntr
   const reasons = [`${entry.recommended} measured ${when} (evidence ${entry.key.slice(0, 8)})`];
   if (typeof declared === "number") reasons.push(`concurrent_runs is ${declared}`);
   reasons.push(liveText(facts));
-  return { ...one(reasons.join(", ")), allowed, notes, evidence: entry };
+  const { judged } = entry;
+  const lowered =
+    judged === null
+      ? ""
+      : `; the bounds of today are tighter than those of then, by which it was ${judged.from}: ${judged.why}`;
+  const wants_measurement = judged?.unproven === true && allowed === entry.recommended;
+  const reason = `${reasons.join(", ")}${lowered}`;
+  return { ...one(reason), allowed, notes, wants_measurement, evidence: entry };
 }
 
 /**

@@ -4,7 +4,7 @@ import { errorMessage, TouchstonedError } from "../core/errors.ts";
 import { readTextIfThere } from "../core/files.ts";
 import { canonicalJson, sha256Hex } from "../core/json.ts";
 import { judge, type Bounds, type Verdict } from "../verdict/index.ts";
-import type { EvidenceEntry, FlatIdentity, Scalar } from "./allowed.ts";
+import type { EvidenceEntry, FlatIdentity, Lowered, Scalar } from "./allowed.ts";
 import { deviceKey, type DeviceKey } from "./device-key.ts";
 import { outboxEntries } from "./outbox.ts";
 import type { Evidence } from "./schema.ts";
@@ -35,18 +35,30 @@ function tighter(then: Bounds, today: Bounds): Bounds | null {
 
 interface Judged {
   verdict: Pick<Verdict, "recommended" | "max_safe">;
-  note: string | null;
+  lowered: Lowered | null;
 }
 
-/** What the recorded blocks are worth by the bounds of today, where they are tighter. */
+/** Whether a number above the answer, below the first breach, only lacks the proof of its answers. */
+function lacksProof({ levels, recommended, first_breach }: Verdict): boolean {
+  const ceiling = first_breach?.slots ?? Infinity;
+  return levels.some(
+    ({ slots, gain, fidelity }) =>
+      slots > recommended && slots < ceiling && gain === "accepted" && fidelity !== "proven",
+  );
+}
+
+/**
+ * What the recorded blocks are worth by the bounds of today, where they are tighter: the next number
+ * below that is proven. Numbers on the way were often measured only as far as the search needed.
+ */
 function judgeToday({ sweep, verdict }: Evidence, today: Bounds): Judged {
   const bounds = tighter(verdict.bounds, today);
-  if (bounds === null) return { verdict, note: null };
+  if (bounds === null) return { verdict, lowered: null };
   const judged = judge(sweep, bounds);
-  if (judged.recommended >= verdict.recommended) return { verdict, note: null };
-  const why = judged.first_breach?.reason ?? judged.reason;
-  const note = `${verdict.recommended} were recommended; by the tighter bounds of today it is ${judged.recommended}: ${why}`;
-  return { verdict: judged, note };
+  if (judged.recommended >= verdict.recommended) return { verdict, lowered: null };
+  const why = judged.reason.replace(/^\d+: /, "").replace(/\.$/, "");
+  const lowered = { from: verdict.recommended, why, unproven: lacksProof(judged) };
+  return { verdict: judged, lowered };
 }
 
 function unbelieved(
@@ -93,7 +105,7 @@ function entryOf(
   if (evidence === null || faults.length > 0) {
     return { ...unbelieved(place, text, faults, claimedIdentity(text)), key: evidence?.key ?? "" };
   }
-  const { verdict, note } = judgeToday(evidence, today);
+  const { verdict, lowered } = judgeToday(evidence, today);
   return {
     key: evidence.key,
     sha256: sha256Hex(text),
@@ -104,7 +116,7 @@ function entryOf(
     result: evidence.verdict.result,
     recommended: verdict.recommended,
     max_safe: verdict.max_safe,
-    judged: note,
+    judged: lowered,
     created_ms: Date.parse(evidence.created),
     oldest_ms: Date.parse(evidence.oldest_measured),
     committed: true,

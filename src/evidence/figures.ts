@@ -43,13 +43,6 @@ export function amount(value: number | null | undefined): string {
   return String(Number(value.toPrecision(3)));
 }
 
-/** `+14 %`, from a ratio. */
-export function gain(ratio: number | null): string {
-  if (ratio === null) return "-";
-  const percent = Math.round((ratio - 1) * 100);
-  return `${percent < 0 ? "−" : "+"}${Math.abs(percent)} %`;
-}
-
 /** Megabytes as gigabytes, of 10^9 bytes. */
 export function gigabytes(megabytes: number | null | undefined): string {
   return megabytes === null || megabytes === undefined ? "-" : `${amount(megabytes / 1000)} GB`;

@@ -1,6 +1,7 @@
+import { gainWords, rangeWords } from "../core/gain-words.ts";
 import { markdownCell, table } from "../core/markdown.ts";
 import type { Level, LevelJudgement, Readings } from "../verdict/index.ts";
-import { amount, boundName, ending, gain, gigabytes } from "./figures.ts";
+import { amount, boundName, ending, gigabytes } from "./figures.ts";
 import { deviceName } from "./light.ts";
 import type { Evidence, Identity } from "./schema.ts";
 
@@ -143,8 +144,8 @@ function levelRow(judged: LevelJudgement, level: ReturnType<typeof measured>): s
     String(judged.slots),
     amount(judged.tokens_per_s),
     amount(judged.turns_per_hour),
-    ratio === null ? "-" : `${gain(ratio)} on ${judged.against}`,
-    ratio_low === null || ratio_high === null ? "-" : `${gain(ratio_low)} to ${gain(ratio_high)}`,
+    ratio === null ? "-" : `${gainWords(ratio)} on ${judged.against}`,
+    ratio_low === null || ratio_high === null ? "-" : rangeWords(ratio_low, ratio_high),
     share_of_ideal === null ? "-" : `${amount(share_of_ideal * 100)} %`,
     memory(level?.readings),
     amount(level?.readings?.swap_out_mb_per_min),

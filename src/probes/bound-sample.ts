@@ -8,6 +8,12 @@ export interface Counted {
   at_ms: number;
 }
 
+/** Ticks since boot, of all processors together. */
+export interface ProcessorTime {
+  stolen: number;
+  total: number;
+}
+
 export interface CgroupMemory {
   used_mb: number;
   limit_mb: number;
@@ -27,8 +33,10 @@ export interface BoundSample {
   /** The same within the control group that limits us; null where none does, or not asked. */
   group_stalled: Reading<Counted> | null;
   pressure: Reading<PressureLevel>;
-  /** Slowed down by heat; in a virtual machine: by a host that takes its processors away. */
+  /** Slowed down by heat or power. */
   throttled: Reading<boolean>;
+  /** In a virtual machine: what its host takes; null elsewhere, and where it was not asked. */
+  stolen: Reading<ProcessorTime> | null;
 }
 
 /** What one operating system offers. */

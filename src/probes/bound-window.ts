@@ -1,4 +1,4 @@
-import type { BoundSample, Counted } from "./bound-sample.ts";
+import type { BoundSample, Counted, ProcessorTime } from "./bound-sample.ts";
 import type { GpuMemory } from "./gpu/gpu-memory.ts";
 import { worse } from "./linux/pressure.ts";
 import { known, unknown, type Reading } from "./reading.ts";
@@ -27,8 +27,10 @@ export interface RecordedReadings {
   swap_out_mb_per_min: number | null;
   pressure_stall_share: number | null;
   pressure_level: PressureLevel | null;
-  /** By heat or power; in a virtual machine: by a host that takes its processors away. */
+  /** By heat or power. */
   throttled: boolean | null;
+  /** Share of a virtual machine's processor time that its host took; not there on other machines. */
+  stolen_time_share?: number | null;
   unavailable: Record<string, string>;
 }
 
@@ -86,6 +88,32 @@ class Growth {
     if (passed_ms < SHORTEST_RATE_MS) return unknown("the window is too short for a rate");
     if (last.total < first.total) return unknown("a running total went backwards");
     return known((last.total - first.total) / passed_ms);
+  }
+}
+
+/** What a host took of its guest between the first and the last look. */
+class Stolen {
+  #first: ProcessorTime | undefined;
+  #last: ProcessorTime | undefined;
+  #reason: string | undefined;
+
+  add(reading: Reading<ProcessorTime> | null): void {
+    if (reading === null) return;
+    if (reading.reason !== null) {
+      this.#reason = reading.reason;
+      return;
+    }
+    this.#first ??= reading.value;
+    this.#last = reading.value;
+  }
+
+  /** Undefined where nobody asked: no virtual machine. */
+  share(): Reading<number> | undefined {
+    const [first, last] = [this.#first, this.#last];
+    if (this.#reason !== undefined) return unknown(this.#reason);
+    if (first === undefined || last === undefined) return undefined;
+    const total = last.total - first.total;
+    return known(total <= 0 ? 0 : (last.stolen - first.stolen) / total);
   }
 }
 
@@ -151,6 +179,7 @@ export class BoundWindow {
   readonly #swapped = new Growth();
   readonly #stalled = new Growth();
   readonly #group_stalled = new Growth();
+  readonly #stolen = new Stolen();
   #limit_mb: number | null = null;
   #slowed = false;
 
@@ -168,6 +197,7 @@ export class BoundWindow {
     this.#group_stalled.add(sample.group_stalled);
     this.#pressure.add(sample.pressure);
     this.#throttled.add(sample.throttled);
+    this.#stolen.add(sample.stolen);
     this.#slowed ||= sample.throttled.value === true;
   }
 
@@ -183,6 +213,8 @@ export class BoundWindow {
     const swap_ms = take("swap_out_mb_per_min", this.#swapped.rate());
     const stall = longer(this.#stalled.rate(), this.#group_stalled.rate());
     const share = take("pressure_stall_share", stall);
+    const stolen = this.#stolen.share();
+    const taken = stolen === undefined ? undefined : take("stolen_time_share", stolen);
     return {
       samples: this.#samples,
       host_used_peak_mb: take("host_used_peak_mb", this.#used.result()),
@@ -195,6 +227,7 @@ export class BoundWindow {
       pressure_level: take("pressure_level", this.#pressure.result()),
       // Seen once is enough, however often it could not be seen.
       throttled: this.#slowed || take("throttled", this.#throttled.result()),
+      ...(taken === undefined ? {} : { stolen_time_share: rounded(taken, 4) }),
       unavailable,
     };
   }

@@ -50,6 +50,7 @@ function unsupported(platform: string): BoundReader {
     group_stalled: null,
     pressure: none,
     throttled: none,
+    stolen: null,
   };
   return { ready: async () => {}, begin: () => {}, read: () => sample, close: () => {} };
 }

@@ -6,6 +6,7 @@ export { startOllama } from "./start-ollama.ts";
 export { MINIMAL_ENVIRONMENT } from "./environment.ts";
 export { readSlots, readSlotStates } from "./slot-reading.ts";
 export { isThisMachine } from "./server-pid.ts";
+export { missingPart } from "./missing-part.ts";
 export { openRunner } from "./open.ts";
 export { modelIdOf } from "./model-id.ts";
 export { runGuard } from "./guard.ts";

@@ -12,6 +12,7 @@ import {
   serverArguments,
 } from "./calibration-schema.ts";
 import { EVIDENCE_MAX_AGE_DAYS, MAX_SLOTS, SLOT_BOUNDS } from "../core/slot-bounds.ts";
+import { queueSchema, scheduleSchema } from "./queue-schema.ts";
 
 const version = z
   .literal(1, { error: "this program knows schema_version 1 only" })
@@ -100,6 +101,8 @@ export const policySchema = z.strictObject({
     .describe("Tighter bounds than machine.yaml's; looser ones are an error"),
   power: z.strictObject({ keep_awake: keepAwake.optional() }).default({}),
   inbox: inboxSchema.prefault({}),
+  queue: queueSchema.prefault({}),
+  schedule: scheduleSchema.default([]),
   local_models: localModelsSchema.prefault({}),
   slots: slotsSchema.prefault({}),
   evidence: evidenceSchema.prefault({}),

@@ -38,6 +38,8 @@ export interface StationSettings {
   limits: JobLimits;
   power: { keep_awake: "while_running" | "never" };
   inbox: { min_age_seconds: number };
+  queue: Policy["queue"];
+  schedule: Policy["schedule"];
   local_models: Policy["local_models"];
   slots: Policy["slots"];
   evidence: Policy["evidence"];
@@ -220,6 +222,8 @@ export function mergeSettings(policy: Policy, machine: MachineSettings): Station
       keep_awake: machine.power.keep_awake ?? policy.power.keep_awake,
     }),
     inbox: policy.inbox,
+    queue: policy.queue,
+    schedule: policy.schedule,
     local_models: policy.local_models,
     slots: policy.slots,
     evidence: policy.evidence,

@@ -1,4 +1,4 @@
-import { CLIENT_GATES } from "./defaults.ts";
+import { CLIENT_GATES, STOLEN_TIME } from "./defaults.ts";
 import type { BoundName, Bounds, Breach } from "./judgement.ts";
 import type { ClientReadings, GpuReading, Readings, StartRecord } from "./records.ts";
 
@@ -114,9 +114,25 @@ function pressureFaults(readings: Readings, one: Readings | null, bounds: Bounds
   return faults;
 }
 
+function stolenFaults(readings: Readings, one: Readings | null): Fault[] {
+  const taken = readings.stolen_time_share ?? null;
+  if (taken === null) return [];
+  const before = one?.stolen_time_share ?? 0;
+  const allowed = Math.max(STOLEN_TIME.share, STOLEN_TIME.growth * before);
+  if (taken <= allowed) return [];
+  return [
+    {
+      bound: "stolen_time",
+      reason: `the host took ${percent(taken)} of this virtual machine's processor time for others; ${percent(allowed)} is allowed (one slot: ${percent(before)})`,
+    },
+  ];
+}
+
 function flagFaults(readings: Readings): Fault[] {
   const faults: Fault[] = [];
-  if (readings.throttled !== false) {
+  // A virtual machine is told nothing of heat: what its host takes is counted in its place.
+  const guest = readings.throttled === null && typeof readings.stolen_time_share === "number";
+  if (readings.throttled !== false && !guest) {
     const why =
       readings.throttled === null
         ? `whether the processor was throttled ${unread(readings, "throttled")}`
@@ -177,6 +193,7 @@ export function readingBreaches(
     ...swapFaults(readings, one, bounds),
     ...pressureFaults(readings, one, bounds),
     ...flagFaults(readings),
+    ...stolenFaults(readings, one),
     ...turnFaults(readings),
   ]);
 }
@@ -219,6 +236,18 @@ export function startBreaches(
   );
   faults.push(...gpuFaults(known, bounds.memory_ceiling));
   return at(slots, faults);
+}
+
+/** Turns that a slot's context could not hold: a shorter run is no measurement of this corpus. */
+export function contextBreaches(
+  slots: number,
+  turns: number | undefined,
+  context: number | null,
+): Breach[] {
+  if (turns === undefined || turns === 0) return [];
+  const what = turns === 1 ? "1 turn is" : `${turns} turns are`;
+  const room = context === null ? "the context of a slot" : `the ${context} tokens that a slot has`;
+  return at(slots, [{ bound: "context", reason: `${what} longer than ${room}` }]);
 }
 
 /** Gates of the client: one that is too slow, or that cannot say, has measured itself. */

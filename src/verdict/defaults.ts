@@ -16,6 +16,12 @@ export const CLIENT_GATES = {
   cpu_share: 0.9,
 } as const;
 
+/**
+ * What a virtual machine's host may take of its time: this share, or this many times what it took at
+ * one slot. What it takes all the time slows every number of slots down alike.
+ */
+export const STOLEN_TIME = { share: 0.05, growth: 2 } as const;
+
 /** The part of the method that does not depend on the runner and the model. */
 export const DEFAULT_METHOD = {
   gain_gate: 0.1,
@@ -28,4 +34,5 @@ export const DEFAULT_METHOD = {
   segments_per_period: 3,
   turns_per_segment: 1,
   max_slots: 8,
+  intervals: "decision",
 } as const satisfies Partial<Method>;

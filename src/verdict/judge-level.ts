@@ -1,9 +1,10 @@
-import { armRates, gainOf, soundBlocks } from "./blocks.ts";
-import type { Gain } from "./blocks.ts";
-import { clientBreaches, readingBreaches, startBreaches } from "./bounds.ts";
+import { armRates, soundBlocks } from "./blocks.ts";
+import { gainOf } from "./gain.ts";
+import type { Gain } from "./gain.ts";
+import { clientBreaches, contextBreaches, readingBreaches, startBreaches } from "./bounds.ts";
 import { judgeFidelity } from "./fidelity.ts";
 import type { Bounds, Breach, LevelJudgement } from "./judgement.ts";
-import type { Level, StartRecord, Sweep } from "./records.ts";
+import type { Level, Method, StartRecord, Sweep } from "./records.ts";
 
 /** Bounds that starts of the runner with this many slots break, over the whole ladder. */
 export function ladderBreaches(sweep: Sweep, slots: number, bounds: Bounds): Breach[] {
@@ -50,7 +51,10 @@ export function hardBreaches(level: Level, sweep: Sweep, bounds: Bounds): Breach
     context_per_slot: sweep.method.context_per_slot,
     host_total_mb: one?.host_total_mb ?? null,
   };
-  const breaches = startBreaches(level.start, asked, bounds);
+  const breaches = [
+    ...startBreaches(level.start, asked, bounds),
+    ...contextBreaches(slots, level.too_long_turns, level.start.context_read),
+  ];
   if (level.lost !== null) {
     breaches.push({ slots, bound: "server", reason: `the server was lost: ${level.lost}` });
   }
@@ -85,6 +89,17 @@ function ratios(
   };
 }
 
+/** Why a gain that the blocks show does not count. */
+function gainWarnings({ note, state, interval }: Gain, level: Level, method: Method): string[] {
+  if (note !== null) return [note];
+  const shown =
+    method.intervals === "decision" &&
+    state === "not_proven" &&
+    level.blocks.length >= method.blocks_min &&
+    (interval?.low ?? -Infinity) > Math.log1p(method.gain_gate);
+  return shown ? ["what its slots themselves cost was not measured"] : [];
+}
+
 const orNull = (value: number | undefined): number | null =>
   value === undefined ? null : rounded(value);
 
@@ -111,7 +126,7 @@ export function judgeLevel(level: Level, sweep: Sweep, bounds: Bounds): LevelJud
     fidelity: fidelity.state,
     breaches: [...ladder, ...hard, ...fidelity.breach],
     warnings: [
-      ...(gain.note === null ? [] : [gain.note]),
+      ...gainWarnings(gain, level, sweep.method),
       ...fidelity.warnings,
       ...discards,
       ...(level.ended === "" ? [] : [level.ended]),
@@ -152,7 +167,8 @@ export function judgeBaseline(sweep: Sweep, bounds: Bounds): LevelJudgement {
     turns_per_hour: middle((rate) => rate.turns_per_hour),
     gain: "baseline",
     fidelity: "proven",
-    breaches: [],
+    // The one thing that one slot is refused for: what was measured would be another, shorter corpus.
+    breaches: contextBreaches(1, baseline.too_long_turns, baseline.start.context_read),
     warnings: broken.map((breach) => breach.reason),
   };
 }

@@ -1,7 +1,7 @@
 import { noiseOf } from "./blocks.ts";
 import { judgeBaseline, judgeLevel, judgeUnloaded, ladderBreaches } from "./judge-level.ts";
 import type { Bounds, Breach, LevelJudgement, Verdict } from "./judgement.ts";
-import { incompleteReason, measuredReason, noisyReason } from "./reasons.ts";
+import { incompleteReason, measuredReason, noisyReason, refusedReason } from "./reasons.ts";
 import type { Sweep } from "./records.ts";
 
 function judgeLevels(sweep: Sweep, bounds: Bounds): LevelJudgement[] {
@@ -56,7 +56,8 @@ export function judge(sweep: Sweep, bounds: Bounds): Verdict {
   };
   const one = { recommended: 1, max_safe: 1 };
   if (!sweep.complete || !sweep.baseline.start.loaded) {
-    return { result: "incomplete", ...one, ...common, reason: incompleteReason(sweep) };
+    const reason = first?.slots === 1 ? refusedReason(first) : incompleteReason(sweep);
+    return { result: "incomplete", ...one, ...common, reason };
   }
   // A bound that two slots break needs no throughput: the answer is 1, however noisy the device.
   const ceiling = first?.slots ?? Infinity;

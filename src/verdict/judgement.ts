@@ -23,6 +23,7 @@ const BOUND_NAMES = [
   "swap",
   "pressure",
   "throttled",
+  "stolen_time",
   "alone",
   "failed_turns",
   "cut_prompts",

@@ -36,7 +36,13 @@ export const readingsSchema = z.strictObject({
   /** Share of the time in which some task stood still for want of memory (PSI `some`), 0 to 1. */
   pressure_stall_share: z.number().min(0).max(1).nullable(),
   pressure_level: z.enum(["normal", "warn", "critical"]).nullable(),
+  /** By heat or power. Earlier documents: in a virtual machine also by its host. */
   throttled: z.boolean().nullable(),
+  /**
+   * Share of a virtual machine's processor time that its host took for others, 0 to 1. Where it is told
+   * it stands for heat, of which a guest is told nothing. Absent on other machines.
+   */
+  stolen_time_share: z.number().min(0).max(1).nullable().optional(),
   /** Nobody but us used the runner's device: no other model, no other client. */
   alone: z.boolean().nullable(),
   /** Turns by what was wrong with them; none may be above zero. */
@@ -148,6 +154,8 @@ const levelSchema = z.strictObject({
   client: clientSchema.nullable(),
   /** Why the server died or was lost while it served this level; null where it lived. */
   lost: z.string().nullable(),
+  /** Turns that were longer than a slot's context here and not at one slot; absent where none was. */
+  too_long_turns: count.optional(),
   /** Why no more was measured here, in words. */
   ended: z.string(),
   /** When the first and the last of it was measured; the age of evidence counts from the oldest. */
@@ -167,6 +175,8 @@ const baselineSchema = z.strictObject({
   self_agreement: agreementSchema,
   readings: readingsSchema.nullable(),
   client: clientSchema.nullable(),
+  /** Turns that one slot could not hold; absent where none was. */
+  too_long_turns: count.optional(),
   measured_from: instant,
   measured_to: instant,
 });
@@ -216,6 +226,11 @@ export const methodSchema = z.strictObject({
   /** How prompts are kept cold. */
   cold: z.enum(["cache_off", "nonce"]),
   residency: z.enum(["own_start", "attached"]),
+  /**
+   * The interval of a level is the one that it was decided with, and its ends are told to a tenth of a
+   * percent. Documents without it have Student's interval of the level's own blocks, whole percents.
+   */
+  intervals: z.literal("decision").optional(),
 });
 
 /** A whole sweep. Not evidence unless `complete`. */

@@ -6,6 +6,7 @@ import {
   type StartRecord,
   type Sweep,
 } from "../../src/verdict/index.ts";
+import { quietReadings } from "./quiet-readings.ts";
 
 const BASE_MS = Date.UTC(2026, 0, 10, 8, 0, 0);
 
@@ -15,26 +16,13 @@ export function minute(minutes: number): string {
 }
 
 function readings(slots: number): Readings {
-  return {
+  return quietReadings({
     samples: 240,
     host_used_peak_mb: 14_000 + 1500 * slots,
     host_total_mb: 25_770,
-    cgroup_used_peak_mb: null,
-    cgroup_limit_mb: null,
-    gpus: [],
     swap_out_mb_per_min: slots,
-    pressure_stall_share: 0.01,
     pressure_level: "normal",
-    throttled: false,
-    alone: true,
-    failed_turns: 0,
-    cut_prompts: 0,
-    context_shifts: 0,
-    unfinished_turns: 0,
-    evicted_turns: 0,
-    model_reloads: 0,
-    unavailable: {},
-  };
+  });
 }
 
 function start(slots: number, minutes: number): StartRecord {

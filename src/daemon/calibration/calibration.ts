@@ -18,6 +18,7 @@ import { identityOf, type DeviceIdentity, type ModelDigest, type ServerFacts } f
 import { binaryMark, methodOf } from "./method.ts";
 import type { CalibrationPlan } from "./plan.ts";
 import { liveSlots, makeRoom, neighboursOf, refuseCompany, refuseHidden } from "./production.ts";
+import { refusal } from "./refusal.ts";
 import type { CalibrateOptions, CalibrationOutcome } from "./wish.ts";
 
 const DAY_MS = 86_400_000;
@@ -218,6 +219,15 @@ export class Calibration {
   }): Promise<CalibrationOutcome> {
     const { sweep, verdict, checkpoint, corpus, run_dir } = end;
     const told = { verdict, stop: sweep.stop, run_dir };
+    const { first_breach } = verdict;
+    if (first_breach?.slots === 1) {
+      checkpoint.remove(); // with another context or corpus it is another sweep
+      throw refusal(
+        "context_too_small",
+        `the corpus does not fit the context of a slot: ${first_breach.reason}. Nothing is measured, and the answer stays 1`,
+        "Give each slot more (--context, or context_length in machine.yaml), or draw a corpus of shorter prompts (`touchstoned slots corpus`).",
+      );
+    }
     if (!sweep.complete) return this.outcome({ ...told, result: "incomplete" });
     if (verdict.result !== "measured") {
       checkpoint.remove();

@@ -12,7 +12,7 @@ import { KeptFile } from "./kept-file.ts";
 import { counter, hostMemory, parseMemInfo } from "./memory.ts";
 import { parsePressure, pressureLevel, stalledUs, worse } from "./pressure.ts";
 import { pageSize } from "./server-memory.ts";
-import { StealWatch } from "./steal.ts";
+import { StealReader } from "./steal.ts";
 import { ThrottleWatch } from "./throttle.ts";
 import { isVirtual } from "./virtual.ts";
 
@@ -24,6 +24,7 @@ export interface LinuxBoundsOptions {
   nvidia: NvidiaGpus | undefined;
 }
 
+const NO_HEAT = "a virtual machine sees no heat: what its host takes counts in its place";
 const NO_PSI = "the kernel keeps no pressure stall information (boot option psi=1)";
 
 /** The bounds' readings from files alone; the GPU's one helper is handed in. */
@@ -33,8 +34,8 @@ export class LinuxBounds implements BoundReader {
   readonly #vmstat: KeptFile;
   readonly #pressure: KeptFile;
   readonly #throttle: ThrottleWatch;
-  /** In place of it in a virtual machine, which sees no heat. */
-  readonly #steal: StealWatch | undefined;
+  /** In a virtual machine, which sees no heat. */
+  readonly #steal: StealReader | undefined;
   readonly #page_bytes: number;
   readonly #cgroup: Reading<CgroupLimit | "none">;
   readonly #gpus: LinuxGpus;
@@ -46,7 +47,7 @@ export class LinuxBounds implements BoundReader {
     this.#vmstat = new KeptFile(join(root, "proc/vmstat"), 16_384);
     this.#pressure = new KeptFile(join(root, "proc/pressure/memory"), 256);
     this.#throttle = new ThrottleWatch(root, clock);
-    this.#steal = !this.#throttle.tells && isVirtual(root) ? new StealWatch(root) : undefined;
+    this.#steal = isVirtual(root) ? new StealReader(root) : undefined;
     this.#page_bytes =
       attempt(() => known(pageSize(readFileSync(join(root, "proc/self/auxv"))))).value ?? 4096;
     this.#cgroup = attempt(() => {
@@ -63,7 +64,6 @@ export class LinuxBounds implements BoundReader {
   begin(): void {
     // Where the counters cannot be read, `read` says so.
     attempt(() => known(this.#throttle.begin()));
-    attempt(() => known(this.#steal?.begin()));
   }
 
   read(edge: boolean): BoundSample {
@@ -89,13 +89,18 @@ export class LinuxBounds implements BoundReader {
         attempt(() => this.#slowed(edge)),
         this.#options.nvidia?.throttled(),
       ),
+      stolen: edge ? this.#stolen() : null,
     };
   }
 
-  /** A share of so short a time as lies between two looks says nothing: the whole window's counts. */
   #slowed(edge: boolean): Reading<boolean> {
-    if (this.#steal === undefined) return this.#throttle.read(edge);
-    return edge ? this.#steal.read() : known(false);
+    const { tells } = this.#throttle;
+    return this.#steal === undefined || tells ? this.#throttle.read(edge) : unknown(NO_HEAT);
+  }
+
+  #stolen(): BoundSample["stolen"] {
+    const steal = this.#steal;
+    return steal === undefined ? null : attempt(() => steal.read());
   }
 
   #readCgroup(): Reading<{ memory: CgroupMemory | "none"; pressure: string | null }> {

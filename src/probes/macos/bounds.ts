@@ -31,6 +31,7 @@ export class MacBounds implements BoundReader {
       group_stalled: null,
       pressure,
       throttled,
+      stolen: null,
     };
   }
 

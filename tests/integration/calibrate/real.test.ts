@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/core/clock.ts";
@@ -21,6 +21,7 @@ import {
   realSettings,
 } from "../../helpers/llama-server.ts";
 import { startCommand, command } from "../../helpers/command.ts";
+import { QUIET_SERVER } from "../../helpers/quiet-readings.ts";
 import { onlyIf } from "../../helpers/only-if.ts";
 import { testStation } from "../../helpers/station.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
@@ -84,15 +85,7 @@ test("the slots and the context that were asked for are the ones read back and s
   for (const workers of [3, 1]) {
     const result = await period(start, workers);
     expect(result).toMatchObject({ lost: null, disturbed: null });
-    expect(result.readings).toMatchObject({
-      alone: true,
-      failed_turns: 0,
-      unfinished_turns: 0,
-      cut_prompts: 0,
-      context_shifts: 0,
-      evicted_turns: 0,
-      model_reloads: 0,
-    });
+    expect(result.readings).toMatchObject(QUIET_SERVER);
     // The same prompts a second time: nothing of them comes from a cache.
     const cached = result.turns.map(({ cached_tokens }) => cached_tokens ?? 0);
     expect(Math.max(...cached)).toBe(0);
@@ -190,7 +183,7 @@ test("a model that cannot be loaded is a record with its reason, and nothing is 
 });
 
 /** A station whose runner is the real llama-server with a model file of its own, found by its path. */
-function llamaStation(context_length = 512) {
+function llamaStation(context_length = 512, binary = findLlamaServer() ?? "") {
   const policy = 'slots: {max_slots: 2}\nevidence: {commit: "off"}\npower: {keep_awake: never}\n';
   const station = testStation({ policy, machine: "" });
   const model_file = join(station.home, "unique.gguf");
@@ -202,7 +195,7 @@ function llamaStation(context_length = 512) {
     "  - name: llama",
     "    kind: llama-server",
     "    start:",
-    `      binary: ${findLlamaServer() ?? ""}`,
+    `      binary: ${binary}`,
     `      model_file: ${model_file}`,
     "      args: [-t, '1', --no-warmup, -fa, 'off']",
     `      context_length: ${context_length}`,
@@ -289,17 +282,43 @@ test.each(onlyIf(KIND === "llama-server"))(
 );
 
 test.each(onlyIf(KIND === "llama-server"))(
-  "a context that is too small for the corpus is no short run: it is said, and there is no number",
+  "a context that one slot has too little of for the corpus is refused, with what to do",
   async () => {
     const station = llamaStation(256);
     const corpus = corpusFile(station.home, 60, 300);
-    const { outcome, lines } = await calibrate(station, { wish: { corpus, max_tokens: 2 } });
-    expect(outcome.result).toBe("incomplete");
-    expect(outcome.stop).toContain("answered nothing");
-    expect(lines.join("\n")).toContain(
-      "turns was answered: context_exceeded: longer than the slot",
+    const measuring = calibrate(station, { wish: { corpus, max_tokens: 2 } });
+    await expect(measuring).rejects.toMatchObject({
+      code: "context_too_small",
+      exitCode: 3,
+      message: expect.stringMatching(/turns? (is|are) longer than the 256 tokens that a slot has/),
+      hint: expect.stringContaining("--context"),
+    });
+    expect(existsSync(join(stateDir(station), "evidence"))).toBe(false);
+    expect(readdirSync(join(stateDir(station), "checkpoints"))).toEqual([]);
+  },
+  400_000,
+);
+
+test.each(onlyIf(KIND === "llama-server"))(
+  "a context that two slots have too little of is a breach at 2, in the evidence",
+  async () => {
+    // A wrapper of its owner's fixes the whole context: each of two slots has half of it.
+    const wrapper = join(tempDir(), "llama-server");
+    const script = `#!/bin/sh\nexec "${findLlamaServer()}" "$@" -c 1024\n`;
+    writeFileSync(wrapper, script, { mode: 0o755 });
+    const station = llamaStation(1024, wrapper);
+    const corpus = corpusFile(station.home, 60, 300);
+    const { outcome } = await calibrate(station, { wish: { corpus, max_tokens: 2 } });
+    expect(outcome).toMatchObject({
+      result: "measured",
+      verdict: { recommended: 1, max_safe: 1, first_breach: { slots: 2, bound: "context" } },
+    });
+    expect(outcome.verdict?.first_breach?.reason).toBe(
+      "1024 tokens of context for each slot were asked for and 512 given",
     );
-    expect(outcome.evidence_path).toBeNull();
+    const state_dir = stateDir(station);
+    const text = readFileSync(join(state_dir, "evidence", `${outcome.key}.json`), "utf8");
+    expect(verifyEvidence(text, [deviceKey(state_dir)], judge).faults).toEqual([]);
   },
   400_000,
 );

@@ -99,11 +99,12 @@ describe("slots allowed", () => {
     const { station } = await measured();
     const bounds = { memory_ceiling: 0.6 };
     writePolicy(station, { local_models: { concurrent_runs: "measured" }, slots: { bounds } });
-    const { allowed, notes, wants_measurement } = await answer(station);
+    const { allowed, reason, wants_measurement } = await answer(station);
     expect(allowed).toBe(1);
-    expect(notes.join("\n")).toContain(
-      "2 were recommended; by the tighter bounds of today it is 1",
+    expect(reason).toContain(
+      "the bounds of today are tighter than those of then, by which it was 2",
     );
+    expect(reason).toContain("the ceiling is 60 %");
     expect(wants_measurement).toBe(false);
   });
 

@@ -1,5 +1,5 @@
-import type { RecordedReadings } from "../../../src/calibrate/index.ts";
 import type { FaultClass, GenerateResult } from "../../../src/runners/index.ts";
+import { quietMachine } from "../../helpers/quiet-readings.ts";
 
 /** A good answer of one token; `changes` replaces parts of it. */
 export function answer(changes: Partial<GenerateResult> = {}): GenerateResult {
@@ -44,16 +44,11 @@ export function counted(
 }
 
 /** A machine at rest, on which one reading fails. */
-export const QUIET: RecordedReadings = {
+export const QUIET = quietMachine({
   samples: 4,
   host_used_peak_mb: 1000,
   host_total_mb: 8000,
-  cgroup_used_peak_mb: null,
-  cgroup_limit_mb: null,
-  gpus: [],
-  swap_out_mb_per_min: 0,
   pressure_stall_share: 0,
-  pressure_level: null,
   throttled: null,
   unavailable: { throttled: "no such file" },
-};
+});

@@ -93,3 +93,11 @@ export async function sweepOn(
     ...over,
   });
 }
+
+export const readingsOf = (
+  result: PeriodResult,
+  over: Partial<PeriodResult["readings"]>,
+): PeriodResult => ({
+  ...result,
+  readings: { ...result.readings, ...over },
+});

@@ -8,6 +8,7 @@ import {
 import { periodReadings, type PeriodFacts } from "../../../src/calibrate/period-readings.ts";
 import type { GenerateResult } from "../../../src/runners/index.ts";
 import { readingsSchema } from "../../../src/verdict/index.ts";
+import { QUIET_SERVER } from "../../helpers/quiet-readings.ts";
 import { answer, counted, failure, QUIET } from "./answers.ts";
 
 const NO_TROUBLE = { loads: 0, truncations: 0, shifts: 0, evictions: 0, device_failures: 0 };
@@ -43,13 +44,7 @@ const BLIND = { log: { unreadable: "there is no log to read" } } as const;
 test("a quiet period breaks nothing, and what the recorder could not read is passed on", () => {
   expect(readings({})).toMatchObject({
     ...QUIET,
-    alone: true,
-    failed_turns: 0,
-    cut_prompts: 0,
-    context_shifts: 0,
-    unfinished_turns: 0,
-    evicted_turns: 0,
-    model_reloads: 0,
+    ...QUIET_SERVER,
   });
 });
 
@@ -149,6 +144,17 @@ test.each([
   ],
 ])("a fault's words are ours alone", ({ fault }, text) => {
   expect(fault === null ? "" : faultText(fault)).toBe(text);
+});
+
+test("what a slot's context could not hold is told from every other fault", () => {
+  const too_long = [
+    failure("context_exceeded"),
+    failure("prompt_truncated"),
+    failure("stall_timeout"),
+  ]
+    .flatMap((one) => sent(one))
+    .map((one) => turnOutcome(one).too_long);
+  expect(too_long).toEqual([true, true, undefined]);
 });
 
 test.each([

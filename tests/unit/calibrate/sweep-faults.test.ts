@@ -1,14 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PeriodResult } from "../../../src/calibrate/device.ts";
-import { FLAT, METHOD, RISING, TwistedDevice, sweepOn } from "./devices.ts";
-
-const readingsOf = (
-  result: PeriodResult,
-  over: Partial<PeriodResult["readings"]>,
-): PeriodResult => ({
-  ...result,
-  readings: { ...result.readings, ...over },
-});
+import { FLAT, METHOD, RISING, TwistedDevice, readingsOf, sweepOn } from "./devices.ts";
 
 describe("a sweep of a healthy device", () => {
   test("ends at the number where gain ends", async () => {

@@ -7,8 +7,9 @@ import { mergeClient, mergeReadings } from "../../../src/calibrate/sweep-reading
 import { bracket } from "../../../src/calibrate/sweep-search.ts";
 import { emptyState } from "../../../src/calibrate/sweep-state.ts";
 import { SimulatedDevice } from "../../../bench/verdict/device.ts";
-import { CLIENT, readings } from "../verdict/records.ts";
-import { CORPUS, METHOD, RISING, TwistedDevice, sweepOn, truth } from "./devices.ts";
+import { quietReadings } from "../../helpers/quiet-readings.ts";
+import { CLIENT } from "../verdict/records.ts";
+import { CORPUS, FLAT, METHOD, RISING, TwistedDevice, sweepOn, truth } from "./devices.ts";
 
 describe("the deck", () => {
   const deck = dealSegments(CORPUS.segments, 42);
@@ -116,7 +117,7 @@ describe("throughput of a period", () => {
         turns: [outcome],
         window_s: 10,
         requests: 3,
-        readings: readings(),
+        readings: quietReadings(),
         client: { ...CLIENT, in_flight_share: 0.8 },
         disturbed: null,
         lost: null,
@@ -132,8 +133,8 @@ describe("throughput of a period", () => {
 describe("readings of several periods", () => {
   test("the worst counts, and counts add up", () => {
     const merged = mergeReadings(
-      readings({ host_used_peak_mb: 10, failed_turns: 1, pressure_level: "warn" }),
-      readings({ host_used_peak_mb: 20, failed_turns: 2, pressure_level: "normal" }),
+      quietReadings({ host_used_peak_mb: 10, failed_turns: 1, pressure_level: "warn" }),
+      quietReadings({ host_used_peak_mb: 20, failed_turns: 2, pressure_level: "normal" }),
     );
     expect(merged).toMatchObject({
       samples: 40,
@@ -145,8 +146,8 @@ describe("readings of several periods", () => {
 
   test("what was not read once is not known, and says why", () => {
     const merged = mergeReadings(
-      readings({ swap_out_mb_per_min: null, unavailable: { swap_out_mb_per_min: "gone" } }),
-      readings({ throttled: null, cgroup_limit_mb: 8000 }),
+      quietReadings({ swap_out_mb_per_min: null, unavailable: { swap_out_mb_per_min: "gone" } }),
+      quietReadings({ throttled: null, cgroup_limit_mb: 8000 }),
     );
     expect(merged).toMatchObject({
       swap_out_mb_per_min: null,
@@ -160,20 +161,37 @@ describe("readings of several periods", () => {
     });
   });
 
+  test("what a host took is the worst, and absent where there is none", () => {
+    const taken = (a?: number | null, b?: number | null) => {
+      const of = (share?: number | null) =>
+        quietReadings(share === undefined ? {} : { stolen_time_share: share });
+      return mergeReadings(of(a), of(b));
+    };
+    expect(taken(0.02, 0.04).stolen_time_share).toBe(0.04);
+    expect(taken(0.02, null).stolen_time_share).toBeNull();
+    expect(taken(0.02).stolen_time_share).toBeNull();
+    expect(taken()).not.toHaveProperty("stolen_time_share");
+  });
+
   test("a bad sign wins over an unknown one", () => {
     const flags = (a: boolean | null, b: boolean | null) =>
-      mergeReadings(readings({ throttled: a, alone: a }), readings({ throttled: b, alone: b }));
+      mergeReadings(
+        quietReadings({ throttled: a, alone: a }),
+        quietReadings({ throttled: b, alone: b }),
+      );
     expect(flags(null, true)).toMatchObject({ throttled: true, alone: null });
     expect(flags(null, false)).toMatchObject({ throttled: null, alone: false });
   });
 
   test("a GPU that is seen only once is not known; none is none", () => {
     const gpu = { id: "0", used_peak_mb: 5, total_mb: 8 };
-    expect(mergeReadings(readings({ gpus: [gpu] }), readings()).gpus?.[0]?.used_peak_mb).toBeNull();
-    expect(mergeReadings(readings({ gpus: null }), readings()).gpus).toBeNull();
+    expect(
+      mergeReadings(quietReadings({ gpus: [gpu] }), quietReadings()).gpus?.[0]?.used_peak_mb,
+    ).toBeNull();
+    expect(mergeReadings(quietReadings({ gpus: null }), quietReadings()).gpus).toBeNull();
     const higher = mergeReadings(
-      readings({ gpus: [gpu] }),
-      readings({ gpus: [{ ...gpu, used_peak_mb: 7 }] }),
+      quietReadings({ gpus: [gpu] }),
+      quietReadings({ gpus: [{ ...gpu, used_peak_mb: 7 }] }),
     );
     expect(higher.gpus).toEqual([{ ...gpu, used_peak_mb: 7 }]);
   });
@@ -204,6 +222,22 @@ describe("what people are told meanwhile", () => {
     const spent_s = device.inner.clock.monotonic_ms() / 1000;
     expect(noise?.remaining_s_low).toBeLessThan(spent_s);
     expect(left_s).toBeGreaterThan(spent_s / 2);
+  });
+
+  test("a gain is never told as ruled out beside an interval that holds it", async () => {
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const told: SweepProgress[] = [];
+      const device = new TwistedDevice({ rate: FLAT, noise: 0.05 }, {}, seed);
+      const { verdict } = await sweepOn(device, { onProgress: (one) => told.push(one) });
+      const closed = told.filter(({ message }) => message.includes("ruled out"));
+      for (const { ratio_high } of closed) expect(ratio_high).toBeLessThan(1.2);
+      // Two blocks already have an interval that says something.
+      const second = told.filter(({ phase, block }) => phase === "level" && block === 3);
+      for (const { ratio_high } of second) expect(ratio_high).toBeLessThan(2);
+      const given = verdict.levels.filter(({ warnings }) => warnings.join().includes("ruled out"));
+      for (const { ratio_high } of given) expect(ratio_high).toBeLessThan(1.2);
+      expect(given.length).toBe(new Set(closed.map(({ slots }) => slots)).size);
+    }
   });
 
   test("before anything was measured nothing is foretold", () => {

@@ -44,7 +44,7 @@ const PROGRESS = {
 
 test("a line of progress has what is known and what remains", () => {
   expect(progressLine(PROGRESS)).toBe(
-    "2 slots against 1 slot, block 3 of at most 12, +23 % (-2 to +40), 4 min 00 s to 1 h 00 min left",
+    "2 slots against 1 slot, block 3 of at most 12, +23 % (-2.0 % to +40.0 %), 4 min 00 s to 1 h 00 min left",
   );
   const nothing = { ratio: null, block: null, remaining_s_low: null, remaining_s_high: null };
   expect(progressLine({ ...PROGRESS, ...nothing })).toBe("2 slots against 1 slot");

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../../src/core/json.ts";
 import {
@@ -11,7 +13,7 @@ import {
   type EvidenceParts,
 } from "../../../src/evidence/index.ts";
 import { privacyFaults } from "../../../src/evidence/privacy.ts";
-import { signedText } from "../../../src/evidence/light.ts";
+import { readPublicKey, signedText } from "../../../src/evidence/light.ts";
 import { DEFAULT_BOUNDS, judge } from "../../../src/verdict/index.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { NOBODY, sampleEvidence, sampleParts } from "../../helpers/sample-evidence.ts";
@@ -225,5 +227,30 @@ describe("privacy", () => {
     const clean = withoutPrivateThings(said, things);
     expect(clean).toBe("<host>: cannot open '<x.gguf>' for user <user>: no such file");
     expect(privacyFaults({ clean }, things)).toEqual([]);
+  });
+});
+
+describe("a document of an earlier version", () => {
+  const file = (name: string): string =>
+    readFileSync(join(import.meta.dirname, "../../fixtures/evidence", name), "utf8");
+  const keys = [readPublicKey(file("earlier.pub"))];
+
+  it("still proves itself by the intervals that it was written with", () => {
+    const { ok, faults, evidence } = verifyEvidence(file("earlier.json"), keys, judge);
+    expect(faults).toEqual([]);
+    expect(ok).toBe(true);
+    // What is said differently now: given up, beside an interval that knew nothing of that.
+    expect(evidence?.verdict.reason).toContain("(-74 % to +289 %)");
+    expect(evidence?.verdict.levels[1]?.warnings).toContain("a gain of 20 % is ruled out");
+  });
+
+  it("is judged by its own method, and would be told otherwise by today's", () => {
+    const { evidence } = verifyEvidence(file("earlier.json"), keys, judge);
+    const { sweep, verdict } = evidence ?? {};
+    if (sweep === undefined || verdict === undefined) throw new Error("it is not readable");
+    const method = { ...sweep.method, intervals: "decision" as const };
+    const today = judge({ ...sweep, method }, verdict.bounds);
+    expect(today).toMatchObject({ result: "measured", recommended: verdict.recommended });
+    expect(today.levels[1]?.ratio_high).toBeLessThan(1.2);
   });
 });

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { commitMessage, evidenceMarkdown, evidenceSvg } from "../../../src/evidence/index.ts";
 import { tickStep } from "../../../src/evidence/chart.ts";
-import { amount, gain, points } from "../../../src/evidence/figures.ts";
+import { amount, points } from "../../../src/evidence/figures.ts";
 import { DEFAULT_BOUNDS, judge, type Sweep } from "../../../src/verdict/index.ts";
 import { sampleEvidence, sampleParts } from "../../helpers/sample-evidence.ts";
 import { sampleSweep } from "../../helpers/sample-sweep.ts";
@@ -25,9 +25,26 @@ function flatSweep(): Sweep {
   return {
     ...sweep,
     ladder: sweep.ladder.slice(0, 2),
-    levels: level === undefined ? [] : [{ ...level, blocks: [...blocks, ...blocks] }],
+    levels:
+      level === undefined ? [] : [{ ...level, blocks: structuredClone([...blocks, ...blocks]) }],
     stop: "two levels gained too little",
   };
+}
+
+/** Two slots were given up after two blocks that lie apart, by the noise at one slot. */
+function givenUp(): Sweep {
+  const sweep = flatSweep();
+  for (const level of sweep.levels) {
+    level.blocks = level.blocks.slice(0, 2);
+    for (const [at, block] of level.blocks.entries()) {
+      const [a, , , d] = block.busy_s;
+      const factor = at === 0 ? 0.99 : 1.09;
+      block.busy_s = [a, a / factor, d / factor, d];
+    }
+    level.start_arm = [];
+    level.ended = "a gain of 20 % is ruled out";
+  }
+  return sweep;
 }
 
 describe("the page and the chart", () => {
@@ -47,6 +64,21 @@ describe("the page and the chart", () => {
     expect(page).toContain("Ended by: two levels gained too little.");
     expect(page).toContain("gains too little");
     await expect(evidenceSvg(evidence)).toMatchFileSnapshot(join(FIXTURES, "flat.svg"));
+  });
+
+  it("show the interval by which a level was given up, in text and picture", () => {
+    const evidence = steady(givenUp());
+    const level = evidence.verdict.levels.find(({ slots }) => slots === 2);
+    const { ratio = null, ratio_high = null, tokens_per_s = null } = level ?? {};
+    expect(level?.warnings).toContain("a gain of 20 % is ruled out");
+    expect(ratio_high).toBeLessThan(1.2);
+    const page = evidenceMarkdown(evidence, "flat.svg");
+    const [, high] = /% to \+([\d.]+) % \|/.exec(page) ?? [];
+    expect(Number(high)).toBeLessThan(20);
+    expect(page).toContain(evidence.verdict.reason);
+    expect(evidence.verdict.reason).toContain(`to +${high} %`);
+    const two = points(evidence.verdict).find(({ slots }) => slots === 2);
+    expect(two?.high).toBeCloseTo(((tokens_per_s ?? 0) * (ratio_high ?? 0)) / (ratio ?? 1), 9);
   });
 
   it("are short enough to be reviewed in a minute", () => {
@@ -123,15 +155,6 @@ describe("figures", () => {
     [1834.6, "1,835"],
   ])("writes %j as %s", (value, text) => {
     expect(amount(value)).toBe(text);
-  });
-
-  it.each([
-    [1.413, "+41 %"],
-    [0.93, "−7 %"],
-    [1, "+0 %"],
-    [null, "-"],
-  ])("writes a ratio of %j as %s", (value, text) => {
-    expect(gain(value)).toBe(text);
   });
 
   it.each([

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { BoundSample } from "../../../src/probes/bound-sample.ts";
 import { BoundWindow } from "../../../src/probes/bound-window.ts";
 import { known, unknown } from "../../../src/probes/reading.ts";
+import { QUIET_SERVER } from "../../helpers/quiet-readings.ts";
 import { readingsSchema } from "../../../src/verdict/index.ts";
 
 const GPU = { id: "0 NVIDIA H200", used_mb: 100, total_mb: 1000, reason: null };
@@ -16,6 +17,7 @@ const WELL: BoundSample = {
   group_stalled: null,
   pressure: known("normal"),
   throttled: known(false),
+  stolen: null,
 };
 
 function over(...samples: Partial<BoundSample>[]) {
@@ -27,7 +29,18 @@ function over(...samples: Partial<BoundSample>[]) {
 const swapped = (total: number, at_ms: number) => ({ swapped_out: known({ total, at_ms }) });
 const stalled = (total: number, at_ms: number) => ({ stalled: known({ total, at_ms }) });
 
+const taken = (stolen: number, total: number) => ({ stolen: known({ stolen, total }) });
+
 describe("BoundWindow", () => {
+  it("tells what a host took between the edges of the window, where there is one", () => {
+    expect(over(taken(50, 1000), {}, taken(80, 1400)).stolen_time_share).toBe(0.075);
+    expect(over(taken(50, 1000), taken(50, 1000)).stolen_time_share).toBe(0);
+    expect(over({}, {})).not.toHaveProperty("stolen_time_share");
+    const mute = over(taken(50, 1000), { stolen: unknown("gone") });
+    expect(mute.stolen_time_share).toBeNull();
+    expect(mute.unavailable["stolen_time_share"]).toBe("gone");
+  });
+
   it("gives the worst of each reading, in the form in which a sweep records it", () => {
     const readings = over(
       { ...swapped(100, 0), ...stalled(10_000, 0) },
@@ -47,16 +60,7 @@ describe("BoundWindow", () => {
       throttled: true,
       unavailable: {},
     });
-    const counted = {
-      alone: true,
-      failed_turns: 0,
-      cut_prompts: 0,
-      context_shifts: 0,
-      unfinished_turns: 0,
-      evicted_turns: 0,
-      model_reloads: 0,
-    };
-    expect(readingsSchema.safeParse({ ...readings, ...counted }).success).toBe(true);
+    expect(readingsSchema.safeParse({ ...readings, ...QUIET_SERVER }).success).toBe(true);
   });
 
   it("keeps the control group apart from the host", () => {

@@ -160,10 +160,15 @@ describe("createReadingsRecorder on Linux", () => {
     const guest = { "/proc/cpuinfo": "flags : fpu hypervisor\n", "/proc/stat": stat(0, 500) };
     const after = (busy: number, stolen: number) =>
       windowOf(guest, { "/proc/stat": stat(busy, stolen) });
-    expect((await after(960, 540)).throttled).toBe(false);
-    expect((await after(950, 550)).throttled).toBe(true);
+    expect(await after(960, 540)).toMatchObject({ throttled: null, stolen_time_share: 0.04 });
+    const taken = await after(900, 600);
+    expect(taken).toMatchObject({ throttled: null, stolen_time_share: 0.1 });
+    expect(taken.unavailable["throttled"]).toContain("sees no heat");
     const mute = await windowOf({ ...guest, "/proc/stat": "cpu  1 2 3 4\n" });
-    expect(mute.unavailable["throttled"]).toContain("what the host takes");
+    expect(mute.stolen_time_share).toBeNull();
+    expect(mute.unavailable["stolen_time_share"]).toContain("what the host takes");
+    // A machine of its own has no host.
+    expect(await windowOf({ "/proc/stat": stat(0, 0) })).not.toHaveProperty("stolen_time_share");
     // Where the guest has counters of its own, they count.
     const own = await windowOf({ ...guest, [THROTTLE]: "1\n" }, { [THROTTLE]: "2\n" });
     expect(own.throttled).toBe(true);

@@ -35,6 +35,8 @@ describe("the split between the two files", () => {
       },
       power: { keep_awake: "never" },
       inbox: { min_age_seconds: 30 },
+      queue: {},
+      schedule: [],
       local_models: { concurrent_runs: 1 },
       slots: { max_slots: 8, bounds: DEFAULT_BOUNDS },
       evidence: { commit: "branch", max_age_days: 30 },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { blockFault, blockValues, gainOf, noiseOf } from "../../../src/verdict/blocks.ts";
-import { METHOD, block, level, noiseBlock, sweep } from "./records.ts";
+import { blockFault, blockValues, noiseOf } from "../../../src/verdict/blocks.ts";
+import { METHOD, block, noiseBlock } from "./records.ts";
 
 describe("a block", () => {
   test("its value is the log of B over A, in either order", () => {
@@ -53,70 +53,5 @@ describe("noise", () => {
 
   test("nothing measured is null", () => {
     expect(noiseOf([], METHOD)).toBeNull();
-  });
-});
-
-describe("a gain", () => {
-  const of = (one: ReturnType<typeof level>, over = {}) => gainOf(one, sweep([one], over));
-
-  test("four clear blocks and the start arms are accepted", () => {
-    expect(of(level(2, 1)).state).toBe("accepted");
-  });
-
-  test("three blocks are not enough, however clear", () => {
-    const three = level(2, 1, { blocks: [1.5, 1.5, 1.51].map((ratio) => block(ratio)) });
-    expect(of(three).state).toBe("not_proven");
-  });
-
-  test("without start arms it is not proven; an attached server needs none", () => {
-    const bare = level(2, 1, { start_arm: [] });
-    expect(of(bare).state).toBe("not_proven");
-    expect(of(bare, { method: { ...METHOD, residency: "attached" } }).state).toBe("accepted");
-  });
-
-  test("what the slots cost by themselves counts against it", () => {
-    const base = level(2, 1);
-    const costly = level(2, 1, {
-      start_arm: base.start_arm.map(({ slots, workers, turns, output_tokens }) => {
-        const busy_s = slots === 2 ? 58 : 40;
-        return { slots, workers, turns, busy_s, output_tokens };
-      }),
-    });
-    const gain = of(costly);
-    expect(gain.blocks_only?.low).toBeGreaterThan(Math.log(1.4));
-    expect(Math.exp(gain.interval?.mean ?? 0)).toBeCloseTo(1.505 / 1.45, 2);
-    expect(gain.state).toBe("rejected");
-  });
-
-  test("an upper bound below the gate is a rejection; a gain of 10 % is not proven", () => {
-    const flat = level(2, 1, { blocks: [1.01, 1.0, 1.02, 0.99].map((ratio) => block(ratio)) });
-    const edge = level(2, 1, { blocks: [1.05, 1.15, 1.08, 1.12].map((ratio) => block(ratio)) });
-    expect(of(flat).state).toBe("rejected");
-    expect(of(edge).state).toBe("not_proven");
-  });
-
-  test("more tokens but fewer turns an hour is no gain", () => {
-    // B answers half as many turns of twice the length.
-    const wordy = [1.5, 1.52, 1.49, 1.51].map((ratio) => block(ratio, { turns: [4, 2, 2, 4] }));
-    expect(of(level(2, 1, { blocks: wordy }))).toMatchObject({
-      state: "rejected",
-      note: "fewer turns an hour were answered",
-    });
-  });
-
-  test("a larger number must beat a smaller one that failed by the gate as well", () => {
-    const two = level(2, 1, { blocks: [1.12, 1.2, 1.14, 1.16].map((ratio) => block(ratio)) });
-    const four = level(4, 1, { blocks: [1.2, 1.21, 1.22, 1.2].map((ratio) => block(ratio)) });
-    const much = level(4, 1, { blocks: [1.7, 1.72, 1.69, 1.7].map((ratio) => block(ratio)) });
-    expect(gainOf(four, sweep([two, four]))).toMatchObject({
-      state: "not_proven",
-      note: "it is not proven better than 2 slots",
-    });
-    expect(gainOf(much, sweep([two, much])).state).toBe("accepted");
-    expect(gainOf(four, sweep([four])).state).toBe("accepted");
-  });
-
-  test("no block is not measured", () => {
-    expect(of(level(2, 1, { blocks: [] })).state).toBe("not_measured");
   });
 });

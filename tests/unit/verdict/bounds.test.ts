@@ -2,12 +2,16 @@ import { describe, expect, test } from "vitest";
 import { clientBreaches, readingBreaches, startBreaches } from "../../../src/verdict/bounds.ts";
 import { DEFAULT_BOUNDS } from "../../../src/verdict/index.ts";
 import type { Readings } from "../../../src/verdict/index.ts";
-import { CLIENT, readings, started } from "./records.ts";
+import { quietReadings } from "../../helpers/quiet-readings.ts";
+import { CLIENT, started } from "./records.ts";
 
 const broken = (over: Partial<Readings>, one: Partial<Readings> | null = {}): string[] =>
-  readingBreaches(2, readings(over), one === null ? null : readings(one), DEFAULT_BOUNDS).map(
-    ({ bound, reason }) => `${bound}: ${reason}`,
-  );
+  readingBreaches(
+    2,
+    quietReadings(over),
+    one === null ? null : quietReadings(one),
+    DEFAULT_BOUNDS,
+  ).map(({ bound, reason }) => `${bound}: ${reason}`);
 
 describe("readings of a level", () => {
   test("healthy ones break nothing", () => {
@@ -97,6 +101,19 @@ describe("readings of a level", () => {
     expect(broken({ pressure_stall_share: null })[0]).toContain("memory pressure cannot be read");
   });
 
+  test("a virtual machine is told nothing of heat: what its host takes counts in its place", () => {
+    const guest = { throttled: null, unavailable: { throttled: "no heat is seen" } };
+    expect(broken({ ...guest, stolen_time_share: 0.04 })).toEqual([]);
+    expect(broken({ ...guest, stolen_time_share: 0.12 })).toEqual([
+      "stolen_time: the host took 12 % of this virtual machine's processor time for others; 5 % is allowed (one slot: 0 %)",
+    ]);
+    expect(broken({ ...guest, stolen_time_share: null })).toEqual([
+      "throttled: whether the processor was throttled cannot be read: no heat is seen",
+    ]);
+    // A guest that has a card of its own may still see that one throttled.
+    expect(broken({ throttled: true, stolen_time_share: 0 })[0]).toContain("throttled");
+  });
+
   test("a GPU that hides its memory, and memory that was never sampled", () => {
     const gpu = { id: "0", used_peak_mb: null, total_mb: 8000 };
     expect(broken({ gpus: [gpu] })).toEqual(["gpu_memory: memory of GPU 0 cannot be read"]);
@@ -108,6 +125,8 @@ describe("readings of a level", () => {
     expect(broken({ swap_out_mb_per_min: 210 }, { swap_out_mb_per_min: 100 })).toHaveLength(1);
     expect(broken({ pressure_level: "warn" }, { pressure_level: "warn" })).toEqual([]);
     expect(broken({ pressure_level: "critical" }, { pressure_level: "critical" })).toHaveLength(1);
+    expect(broken({ stolen_time_share: 0.18 }, { stolen_time_share: 0.1 })).toEqual([]);
+    expect(broken({ stolen_time_share: 0.21 }, { stolen_time_share: 0.1 })).toHaveLength(1);
     // What one slot does is not known: nothing is allowed for it.
     expect(broken({ swap_out_mb_per_min: 100 }, { swap_out_mb_per_min: null })).toHaveLength(1);
     expect(broken({ swap_out_mb_per_min: 100 }, null)).toHaveLength(1);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { DEFAULT_BOUNDS, judge, sweepSchema, verdictSchema } from "../../../src/verdict/index.ts";
 import type { Level } from "../../../src/verdict/index.ts";
-import { AT, block, level, noiseBlock, readings, started, sweep } from "./records.ts";
+import { quietReadings } from "../../helpers/quiet-readings.ts";
+import { AT, block, level, noiseBlock, started, sweep } from "./records.ts";
 
 const flat = (slots: number, against: number): Level =>
   level(slots, against, {
@@ -21,7 +22,7 @@ describe("the verdict", () => {
       first_breach: null,
     });
     expect(verdict.reason).toMatch(
-      /^4: 4 slots: \+50 % over 2 slots \(\+4\d % to \+\d\d %\), inside every bound, answers proven; above it, no proven gain from 8 slots: \+0 % over 4 slots/,
+      /^4: 4 slots: \+50 % over 2 slots \(\+4\d\.\d % to \+\d\d\.\d %\), inside every bound, answers proven; above it, no proven gain from 8 slots: \+0 % over 4 slots/,
     );
     expect(verdictSchema.parse(verdict)).toEqual(verdict);
   });
@@ -36,7 +37,7 @@ describe("the verdict", () => {
   });
 
   test("a broken bound ends what is above it, whatever its gain", () => {
-    const four = level(4, 2, { readings: readings({ host_used_peak_mb: 27_000 }) });
+    const four = level(4, 2, { readings: quietReadings({ host_used_peak_mb: 27_000 }) });
     const verdict = judge(sweep([level(2, 1), four, level(8, 4)]), DEFAULT_BOUNDS);
     expect(verdict).toMatchObject({ recommended: 2, max_safe: 2 });
     expect(verdict.first_breach).toMatchObject({ slots: 4, bound: "host_memory" });
@@ -63,7 +64,7 @@ describe("the verdict", () => {
   });
 
   test("today's stricter bounds are judged from the same records", () => {
-    const record = sweep([level(2, 1, { readings: readings({ host_used_peak_mb: 20_000 }) })]);
+    const record = sweep([level(2, 1, { readings: quietReadings({ host_used_peak_mb: 20_000 }) })]);
     expect(judge(record, DEFAULT_BOUNDS).recommended).toBe(2);
     const strict = judge(record, { ...DEFAULT_BOUNDS, memory_ceiling: 0.6 });
     expect(strict.recommended).toBe(1);
@@ -120,7 +121,7 @@ describe("the verdict", () => {
 
   test("one slot warns where more would break", () => {
     const poor = sweep([level(2, 1)]);
-    poor.baseline.readings = readings({ host_used_peak_mb: 31_000, throttled: null });
+    poor.baseline.readings = quietReadings({ host_used_peak_mb: 31_000, throttled: null });
     const [one] = judge(poor, DEFAULT_BOUNDS).levels;
     expect(one?.breaches).toEqual([]);
     expect(one?.warnings).toHaveLength(2);
@@ -145,7 +146,7 @@ test("8 levels of 12 blocks, written out in full, stay far below 64 KiB", () => 
       blocks,
       start: started(slots, { gpus_loaded: [gpu] }),
       start_arm: [...base.start_arm, ...base.start_arm],
-      readings: readings({
+      readings: quietReadings({
         gpus: [gpu],
         unavailable: { pressure_level: "this system has no word for it" },
       }),

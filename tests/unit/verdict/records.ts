@@ -1,10 +1,10 @@
 import { DEFAULT_METHOD } from "../../../src/verdict/index.ts";
+import { quietReadings } from "../../helpers/quiet-readings.ts";
 import type {
   Block,
   ClientReadings,
   Level,
   Method,
-  Readings,
   StartRecord,
   Sweep,
 } from "../../../src/verdict/index.ts";
@@ -20,30 +20,6 @@ export const METHOD: Method = {
   cold: "cache_off",
   residency: "own_start",
 };
-
-export function readings(over: Partial<Readings> = {}): Readings {
-  return {
-    samples: 20,
-    host_used_peak_mb: 16_000,
-    host_total_mb: 32_000,
-    cgroup_used_peak_mb: null,
-    cgroup_limit_mb: null,
-    gpus: [],
-    swap_out_mb_per_min: 0,
-    pressure_stall_share: 0.01,
-    pressure_level: null,
-    throttled: false,
-    alone: true,
-    failed_turns: 0,
-    cut_prompts: 0,
-    context_shifts: 0,
-    unfinished_turns: 0,
-    evicted_turns: 0,
-    model_reloads: 0,
-    unavailable: {},
-    ...over,
-  };
-}
 
 export const CLIENT: ClientReadings = {
   in_flight_share: 0.99,
@@ -102,7 +78,7 @@ export function level(slots: number, against: number, over: Partial<Level> = {})
     discards: [],
     start_arm: [arm(slots), arm(against), arm(against), arm(slots)],
     fidelity: { segments: 60, structural_flips: 0, exact_flips: 3 },
-    readings: readings(),
+    readings: quietReadings(),
     client: CLIENT,
     lost: null,
     ended: "",
@@ -130,7 +106,7 @@ export function sweep(levels: Level[], over: Partial<Sweep> = {}): Sweep {
       blocks: [1.01, 0.99, 1.02].map(noiseBlock),
       discards: [],
       self_agreement: { segments: 18, structural_flips: 0, exact_flips: 0 },
-      readings: readings(),
+      readings: quietReadings(),
       client: CLIENT,
       measured_from: AT,
       measured_to: AT,

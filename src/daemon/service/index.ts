@@ -1,0 +1,2 @@
+export { inspectService } from "./inspect.ts";
+export type { ManagerKind, Problem, ServiceReport } from "./types.ts";

@@ -1,0 +1,23 @@
+import { existsSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { embeddedInstalled } from "./embedded/install.ts";
+import type { RunnerSettings } from "./runner.ts";
+
+/** What a runner lacks that would only be started when it is needed; null where all is there. */
+export function missingPart(
+  { kind, start }: Pick<RunnerSettings, "kind" | "start">,
+  env: Readonly<Record<string, string | undefined>>,
+): string | null {
+  if (start === null) return "no url and no start";
+  if (!existsSync(start.model_file)) return `there is no model file ${start.model_file}`;
+  if (kind === "embedded") {
+    return embeddedInstalled(env) === null
+      ? "the embedded runner is not installed: touchstoned runner install embedded"
+      : null;
+  }
+  const binary = start.binary ?? kind;
+  const places = isAbsolute(binary)
+    ? [binary]
+    : (env["PATH"] ?? "").split(":").map((dir) => join(dir, binary));
+  return places.some((place) => existsSync(place)) ? null : `there is no program ${binary}`;
+}
