@@ -16,6 +16,7 @@ import { declareOpenStation } from "./declare/open-station.ts";
 import { declareQueue } from "./declare/queue.ts";
 import { declareRunner } from "./declare/runner.ts";
 import { declareSampler } from "./declare/sampler.ts";
+import { declareService } from "./declare/service.ts";
 import { declareSlotsCalibrate } from "./declare/slots-calibrate.ts";
 import { declareSlotsCorpus } from "./declare/slots-corpus.ts";
 import { declareSlotsAllowed } from "./declare/slots-allowed.ts";
@@ -38,6 +39,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareInit,
   declareConfig,
   declareDaemon,
+  declareService,
   declareRunner,
   declareQueue,
   declareEval,

@@ -6,6 +6,7 @@ import { errorMessage } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import { Lazy } from "../core/lazy.ts";
 import { fileLog, type Log } from "../core/log.ts";
+import { packageVersion } from "../core/program.ts";
 import {
   Inbox,
   stationTrust,
@@ -236,6 +237,7 @@ export async function runDaemon(options: DaemonOptions): Promise<LoopEnd> {
       path: files.snapshot,
       standing: {
         root: station.root,
+        version: packageVersion(),
         process: owner.identity,
         owner_id: owner.id,
         get runners() {

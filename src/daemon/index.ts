@@ -14,3 +14,20 @@ export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
 export { inspectService, type Problem, type ServiceReport } from "./service/index.ts";
+export { stateFiles } from "./files.ts";
+export {
+  controlService,
+  installedService,
+  installService,
+  logText,
+  managerLog,
+  planUninstall,
+  serviceHost,
+  showLog,
+  uninstallService,
+  upgradeService,
+  wantedOf,
+  type ControlAction,
+  type Step,
+  type Watcher,
+} from "./service/index.ts";

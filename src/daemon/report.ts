@@ -14,7 +14,7 @@ const MOST_WARNINGS = 10;
 
 type Standing = Pick<
   DaemonSnapshot,
-  "root" | "process" | "owner_id" | "runners" | "memory_mb" | "lock_path"
+  "root" | "version" | "process" | "owner_id" | "runners" | "memory_mb" | "lock_path"
 > & {
   inbox: Omit<DaemonSnapshot["inbox"], "blocked" | "stuck">;
 };

@@ -31,6 +31,8 @@ export interface RunningSnapshot {
 export interface DaemonSnapshot {
   schema_version: 1;
   root: string;
+  /** Of the program; absent in older ones. */
+  version?: string;
   process: ProcessIdentity;
   /** Its name in the store. */
   owner_id: string;

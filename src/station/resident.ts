@@ -5,5 +5,12 @@ export { resolveLockPath } from "./lock-path.ts";
 export type { Station } from "./open.ts";
 export { confine, requireInbox } from "./confine.ts";
 export type { Scheduled } from "./queue-schema.ts";
-export { machineConfigPath, POLICY_NAME, userPaths, variable, type Env } from "./paths.ts";
+export {
+  machineConfigPath,
+  POLICY_NAME,
+  isInside,
+  userPaths,
+  variable,
+  type Env,
+} from "./paths.ts";
 export { requireRuns, runsFault } from "./runs-place.ts";

@@ -1,3 +1,4 @@
+import { Option } from "commander";
 import type { Declare } from "../program.ts";
 
 const STATION = "the station (default: the nearest touchstoned.yaml)";
@@ -14,6 +15,8 @@ export const declareDaemon: Declare = (program, act) => {
       "after the first stop a step has so long, then it is ended (default: until it ends)",
     )
     .option("--json", "what happens as lines of JSON on standard output")
+    .option("--stop-within <seconds>", "end a step that runs on so long after the first signal")
+    .addOption(new Option("--launchd", "exit 0 where a new start is of no use").hideHelp())
     .addHelpText(
       "after",
       `

@@ -2,8 +2,8 @@ import type { ServiceHost } from "./host.ts";
 import { firstLine } from "./host.ts";
 import { EXIT, TouchstonedError } from "../../core/errors.ts";
 
-export const CRON_BEGIN = "# BEGIN touchstoned";
-export const CRON_END = "# END touchstoned";
+const CRON_BEGIN = "# BEGIN touchstoned";
+const CRON_END = "# END touchstoned";
 
 /** The lines of our block, its marks among them; undefined where there is none. */
 export function findBlock(crontab: string): string[] | undefined {

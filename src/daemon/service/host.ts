@@ -5,6 +5,7 @@ import { systemClock, type Clock } from "../../core/clock.ts";
 import { runCommand, type CommandResult } from "../../core/process.ts";
 import { homeOf } from "../../core/user-dirs.ts";
 import { variable, type Env } from "../../station/resident.ts";
+import { programSource, type ProgramSource } from "./program-copy.ts";
 
 /** A service manager that says nothing for so long says nothing at all. */
 const COMMAND_LIMIT_S = 30;
@@ -29,6 +30,10 @@ export interface ServiceHost {
   clock: Clock;
   /** What stands before paths of the system: `/`. */
   root: string;
+  /** The Node that runs us. */
+  exec_path: string;
+  /** What is installed: this program. */
+  program(): ProgramSource;
   /** Whether a program of this name can be started. */
   has(file: string): boolean;
   /** Runs a tool of the system in the C locale. Never rejects. */
@@ -66,6 +71,8 @@ export function serviceHost(env: Env, given: Partial<ServiceHost> = {}): Service
     env,
     clock: systemClock,
     root: "/",
+    exec_path: process.execPath,
+    program: () => programSource(),
     has: (file) => onPath(file, path),
     run: (file, args, options = {}) =>
       runCommand(file, args, {

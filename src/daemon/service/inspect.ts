@@ -99,6 +99,7 @@ async function reportOf(kind: ManagerKind, host: ServiceHost): Promise<ServiceRe
   const places = placesOf(kind, host);
   const record = recordOf(kind, host);
   const facts = await look(kind, host, record);
+  const { installed, enabled, running, pid } = facts;
   const problems = [...facts.problems];
   let linger: boolean | null = null;
   if (kind === "systemd-user") {
@@ -106,14 +107,17 @@ async function reportOf(kind: ManagerKind, host: ServiceHost): Promise<ServiceRe
     problems.push(...lingerProblems(host, linger, await systemdVersion(host)));
   }
   problems.push(...installedProblems(kind, host, record));
-  if (!facts.installed) {
+  if (!installed) {
     problems.push({ what: "its definition is gone", do: "Run: touchstoned install" });
-  } else if (!facts.enabled && facts.problems.length === 0) {
+  } else if (!enabled && facts.problems.length === 0) {
     problems.push({ what: "it does not start by itself", do: "Run: touchstoned install" });
   }
   return {
     manager: kind,
-    ...facts,
+    installed,
+    enabled,
+    running,
+    pid,
     problems,
     linger,
     station: record?.station ?? null,

@@ -19,8 +19,6 @@ export interface Places {
   record: string;
   /** There: cron is not to start the daemon. */
   stopped: string;
-  /** What the launcher and a crashing daemon said, where no journal keeps it. */
-  crash_log: string;
   /** Unit file or plist; null for cron, whose block lies in the crontab. */
   definition: string | null;
 }
@@ -62,7 +60,6 @@ export function placesOf(kind: ManagerKind, host: ServiceHost): Places {
     launch: join(lib, "launch"),
     record: join(lib, "service.json"),
     stopped: join(lib, "stopped"),
-    crash_log: join(lib, "crash.log"),
     definition: definitionOf(kind, host),
   };
 }

@@ -1,6 +1,6 @@
-import { join } from "node:path";
 import { readTextIfThere, writeFileAtomic } from "../../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../../core/json.ts";
+import type { Account } from "./account.ts";
 import type { Places } from "./places.ts";
 import { MANAGER_KINDS, type ManagerKind } from "./types.ts";
 
@@ -13,7 +13,9 @@ export interface ServiceRecord {
   state_dir: string;
   runs_dir: string;
   /** Whose rights the daemon has, and whose things it uses. */
-  account: { user: string; uid: number; gid: number; home: string };
+  account: Account;
+  /** What the launcher and a daemon that cannot log said, where no journal keeps it. */
+  crash_log: string;
   /** The Node that is tried first; null: it is looked for. */
   node: string | null;
   /** Variables that say where things lie, as they were at the installation. */
@@ -37,9 +39,4 @@ export function readRecord({ record }: Pick<Places, "record">): ServiceRecord | 
 
 export function writeRecord({ record }: Pick<Places, "record">, value: ServiceRecord): void {
   writeFileAtomic(record, prettyJson(value), 0o644);
-}
-
-/** Where the program of this version lies. */
-export function versionDir({ versions }: Pick<Places, "versions">, name: string): string {
-  return join(versions, name);
 }
