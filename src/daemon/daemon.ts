@@ -1,7 +1,7 @@
 import { watch } from "node:fs";
 import { uptime } from "node:os";
 import type { Clock } from "../core/clock.ts";
-import { freeDiskMb, realDisk } from "../core/disk.ts";
+import { realDisk } from "../core/disk.ts";
 import { errorMessage } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import { Lazy } from "../core/lazy.ts";
@@ -18,6 +18,7 @@ import { resolveLockPath, runsFault, type Station } from "../station/resident.ts
 import type { Store } from "../store/index.ts";
 import { openBase, requireTrust, takeDaemonLock, type Base } from "./base.ts";
 import { Configuration } from "./configuration.ts";
+import { diskLow } from "./disk-room.ts";
 import type { Engine } from "./engine.ts";
 import { Loop, type LoopEnd } from "./loop.ts";
 import { servicePulse } from "./notify.ts";
@@ -66,18 +67,6 @@ class Unwinder {
       }
     }
   }
-}
-
-/** The disk that holds state and runs is nearly full. */
-function diskLow({ station }: Base): string | null {
-  const { min_free_disk_mb } = station.settings.limits;
-  for (const path of [station.runs_dir, station.state_dir]) {
-    const free_mb = freeDiskMb(path);
-    if (free_mb === null || free_mb >= min_free_disk_mb) continue;
-    const asked = `limits.min_free_disk_mb asks for ${min_free_disk_mb}`;
-    return `disk low: only ${Math.floor(free_mb)} MB left at ${path}, ${asked}`;
-  }
-  return null;
 }
 
 /** Hints from the inbox and from commands; their loss is a warning, since the loop rescans. */
@@ -189,7 +178,7 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
       guard();
       for (const text of await configuration.refresh()) report.warn(text);
     },
-    diskLow: () => faultOf(opened) ?? diskLow(base),
+    diskLow: () => faultOf(opened) ?? diskLow(station),
     opensAt: windowOpening(base),
     pulse,
     // A new process would not know of a fault that was found in this one.

@@ -35,10 +35,13 @@ function whenTaken({ ripe, stuck }: StationStatus["inbox"][number], now_ms: numb
   return left_ms > 0 ? `at rest in ${duration(left_ms / 1000)}` : "about to be taken up";
 }
 
-/** `status` for a person: why nothing runs, or what does; then counts and the inbox. */
+/**
+ * `status` for a person: what is wrong, if anything is; why nothing runs, or what does; then counts
+ * and the inbox.
+ */
 export function statusText(status: StationStatus, now_ms: number): string {
   const { daemon, running, counts, inbox, evidence_waiting: evidence } = status;
-  const lines: string[] = [];
+  const lines: string[] = status.wrong === null ? [] : [`WRONG: ${status.wrong}`];
   if (running !== null) lines.push(...runningText(running, now_ms));
   else {
     const nothing = status.orphan === null ? "nothing runs" : "no daemon";

@@ -11,6 +11,7 @@ import { stateFiles } from "./files.ts";
 import { readRunning } from "./running-record.ts";
 import type { ScheduledView } from "./schedule.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
+import { whatIsWrong } from "./status-wrong.ts";
 
 interface InboxFile {
   name: string;
@@ -24,6 +25,8 @@ interface InboxFile {
 export interface StationStatus {
   root: string;
   state_dir: string;
+  /** What a person has to see to, in one line; null while everything goes on by itself. */
+  wrong: string | null;
   daemon: {
     running: boolean;
     pid: number | null;
@@ -187,7 +190,7 @@ export async function readStatus({
   }
   const blocked = figures?.blocked ?? null;
   const orphan = live === null ? orphanOf(files.running) : null;
-  return {
+  const status = {
     root,
     state_dir,
     daemon: {
@@ -209,4 +212,5 @@ export async function readStatus({
     store_trouble,
     evidence_waiting: await evidenceWaiting(state_dir),
   };
+  return { ...status, wrong: whatIsWrong(status, live, now_ms) };
 }

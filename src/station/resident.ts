@@ -6,9 +6,9 @@ export type { Station } from "./open.ts";
 export { confine, requireInbox } from "./confine.ts";
 export type { Scheduled } from "./queue-schema.ts";
 export {
+  isInside,
   machineConfigPath,
   POLICY_NAME,
-  isInside,
   userPaths,
   variable,
   type Env,

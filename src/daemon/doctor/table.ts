@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { packageVersion } from "../../core/program.ts";
 import { inspectGit } from "../../evidence/index.ts";
 import { outboxState } from "../../evidence/light.ts";
 import { lockPlace, runsFault, type MachineSettings } from "../../station/index.ts";
+import { inspectService } from "../service/index.ts";
 import { readSnapshot } from "../snapshot.ts";
 import { readStatus, type StationStatus } from "../status.ts";
 import { clockLines, clockSteps, clockSynchronized } from "./checks/clock.ts";
@@ -17,6 +19,7 @@ import { lockLines } from "./checks/locks.ts";
 import { logLines } from "./checks/log.ts";
 import { nodeLines, realNode } from "./checks/node.ts";
 import { runnersLines, type RunnersInput } from "./checks/runners.ts";
+import { serviceLines } from "./checks/service.ts";
 import { storeLines } from "./checks/store.ts";
 import type { Line } from "./line.ts";
 import { clockSeen, disksOf, foldersOf, logsOf } from "./sources.ts";
@@ -31,7 +34,7 @@ export interface Check {
   /** For the person who reads that it could not be looked at. */
   about: string;
   /** null: there is nothing to look at, since something before it is missing. */
-  run: (world: World) => Lines | null;
+  run: (world: World) => Line[] | null | Promise<Line[] | null>;
 }
 
 /** A check of what only a station has. */
@@ -127,6 +130,15 @@ export const CHECKS: readonly Check[] = [
         now_ms: world.clock.now_ms(),
       }),
     ),
+  },
+  {
+    name: "service",
+    about: "what starts the daemon by itself",
+    run: async ({ env, station, home }) => {
+      if (home === null) return null;
+      const report = await inspectService(env);
+      return serviceLines({ report, root: station?.root ?? null, version: packageVersion() });
+    },
   },
   {
     name: "inbox",

@@ -2,8 +2,9 @@
 import { spawn } from "node:child_process";
 
 const SYSTEMD_RUN = words(
-  "systemd-run --quiet --pipe --wait --collect --property=PAMName=login --property=WorkingDirectory=~",
+  "systemd-run --quiet --pipe --wait --collect --property=WorkingDirectory=~",
 );
+const LOGIN = "--property=PAMName=login";
 const NSENTER = words("--mount --uts --ipc --net --pid --cgroup --target");
 
 export interface Ran {
@@ -13,7 +14,7 @@ export interface Ran {
 }
 
 export interface RunOptions {
-  /** Whose login it is [root]: with a session of its own, as by ssh. */
+  /** Whose it is [root]; any other has a login with a session of its own, as by ssh. */
   user?: string;
   /** It is ended after so long [60 s]. */
   limit_s?: number;
@@ -28,6 +29,8 @@ export function words(text: string): string[] {
 export function runInside(leader: number, script: string, options: RunOptions): Promise<Ran> {
   const { user = "root", limit_s = 60 } = options;
   const started = [...SYSTEMD_RUN, `--uid=${user}`, `--property=RuntimeMaxSec=${limit_s}`];
+  // A session of root's would do nothing but start and stop a service manager for it.
+  if (user !== "root") started.push(LOGIN);
   // systemd would fill in variables of its own.
   const shell = ["bash", "-lc", script.replaceAll("$", "$$$$")];
   return nsenter(leader, [...started, ...shell], limit_s + 10);

@@ -19,6 +19,9 @@ const WANTS_REBOOT = 133;
 const DIES_WITH_US = words(
   "--pdeathsig KILL unshare --mount --mount-proc --pid --fork --kill-child=KILL",
 );
+/** In the journal: what our own commands leave there. */
+const NOISE =
+  "run-[a-z0-9]+\\.|session-|pam_|user@|user-runtime|user-[0-9]|skipped because|Reached";
 const NSPAWN_OPTIONS = words(
   "--quiet --boot --register=no --keep-unit --private-network --console=read-only --link-journal=no",
 );
@@ -71,7 +74,7 @@ export async function bootMachine(setting: MachineSetting): Promise<Machine> {
   const run = (script: string, options: RunOptions = {}): Promise<Ran> =>
     runInside(booted.leader, script, options);
   const journal = async (): Promise<string> =>
-    (await run("journalctl --no-pager --output=short -n 80")).stdout;
+    (await run(`journalctl --no-pager | grep -Ev '${NOISE}' | tail -n 40`)).stdout;
 
   return {
     run,

@@ -51,8 +51,9 @@ categories:
 export const [FIRST, SECOND, THIRD] = ["first question", "second question", "third question"];
 export const QUESTIONS: readonly string[] = [FIRST, SECOND, THIRD];
 
-const entry = (runner: string, model: string): string =>
-  `{"entries":[{"runner":"${runner}","model":"${model}","pack":"packs/three.yaml","max_attempts":1,"settle":{"timeout_s":5,"poll_interval_s":0.5}}]}`;
+/** The file's own name is in it: two with the same bytes are one. */
+const entry = (file: string, runner: string): string =>
+  `{"entries":[{"id":"${file.replace(".json", "")}","runner":"${runner}","model":"${runner}","pack":"packs/three.yaml","max_attempts":1,"settle":{"timeout_s":5,"poll_interval_s":0.5}}]}`;
 
 export interface Person {
   name: string;
@@ -119,7 +120,7 @@ export async function person(machine: Machine, name: string): Promise<Person> {
     does,
     async drops(file, runner = "stand-in") {
       await does(
-        `${write(`/tmp/${file}`, entry(runner, runner))} && cd ~/station && touchstoned queue submit /tmp/${file}`,
+        `${write(`/tmp/${file}`, entry(file, runner))} && cd ~/station && touchstoned queue submit /tmp/${file}`,
       );
     },
     sees: (file) =>

@@ -116,7 +116,7 @@ export async function runnersLines(input: RunnersInput): Promise<Line[]> {
     return [
       failure(
         `${machine_path} declares no runner: no job can run here`,
-        "Add yours below runners: (docs/runners.md shows each kind), or try: touchstoned runner install embedded",
+        "Add yours to it, for example: runners: [{name: ollama, kind: ollama, url: http://127.0.0.1:11434}]",
       ),
     ];
   }
