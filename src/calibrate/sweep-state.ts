@@ -80,6 +80,8 @@ export interface SweepState {
   too_long: TooLong[];
   extras: Extra[];
   requests: number;
+  /** Steps that were measured; older states do not have it. */
+  steps?: number;
   /** Starts in all, and what they and the measured periods took; for the forecast. */
   starts: number;
   start_s: number;

@@ -8,6 +8,7 @@ import { declareConfig } from "./declare/config.ts";
 import { declareDaemon } from "./declare/daemon.ts";
 import { declareEval } from "./declare/eval.ts";
 import { declareEvidence } from "./declare/evidence.ts";
+import { declareIdleHours } from "./declare/idle-hours.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
@@ -55,6 +56,7 @@ const DECLARATIONS: readonly Declare[] = [
   declareStep,
   declareTakeUp,
   declareOpenStation,
+  declareIdleHours,
 ];
 
 /** Under which heading `--help` shows a command; what is not named stands under "Commands:". */

@@ -20,6 +20,7 @@ import { openBase, requireTrust, takeDaemonLock, type Base } from "./base.ts";
 import { Configuration } from "./configuration.ts";
 import { diskLow } from "./disk-room.ts";
 import type { Engine } from "./engine.ts";
+import { openIdleWork } from "./idle/open.ts";
 import { Loop, type LoopEnd } from "./loop.ts";
 import { servicePulse } from "./notify.ts";
 import { openStore } from "./open-store.ts";
@@ -153,7 +154,7 @@ function intakeWorld(opened: Opened, parser: Parser): IntakeWorld {
 }
 
 /** Puts the loop together. */
-function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
+function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>, hard: AbortSignal): Loop {
   const { base, store, owner, report, log, options, configuration, pulse } = opened;
   const { station, clock } = base;
   const guard = guardState(base.files);
@@ -164,6 +165,7 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
       sync: async (id, when) => (await engine.get()).summaries.sync(id, when),
       ids: () => engine.now()?.summaries.ids() ?? [],
     },
+    idle: openIdleWork({ base, configuration, report, hard }),
     report,
     clock,
     log,
@@ -276,7 +278,7 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
   close.add(() => inbox.close());
   const recovery = await inbox.recover();
   for (const text of recovery.troubles) report.warn(text);
-  const loop = makeLoop(opened, inbox, engine);
+  const loop = makeLoop(opened, inbox, engine, hard.signal);
   intake.onStoring = () => loop.lockAhead();
   options.onSignals({
     rescan: () => loop.wake("queue"),

@@ -4,6 +4,7 @@ import type { Job } from "../queue/resident.ts";
 import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
 import type { ScheduledView } from "./schedule.ts";
+import { IDLE, type IdleSnapshot } from "./idle/snapshot.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
 /** Within so long a change is on disk: many come at once, and nobody need wait for the disk. */
@@ -44,6 +45,7 @@ export class Report {
   #schedule: readonly ScheduledView[] = [];
   #state: State | null = null;
   #pending: NodeJS.Timeout | null = null;
+  #idle: IdleSnapshot = IDLE;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -75,6 +77,7 @@ export class Report {
         window_opens: this.#opens_ms === null ? null : isoTime(this.#opens_ms),
         schedule: this.#schedule,
         running: this.#running,
+        idle: this.#idle,
         inbox: { ...standing.inbox, blocked: this.#blocked, stuck: this.#stuck },
         next_look: this.#next_look_ms === null ? null : isoTime(this.#next_look_ms),
         warnings: this.#warnings,
@@ -133,6 +136,12 @@ export class Report {
     if (state.lock_held !== null) return `waiting for the model lock, ${state.lock_held}`;
     if (this.#opens_ms === null || state.due_at_ms === null) return "idle";
     return `jobs wait for the window, which opens at ${isoTime(this.#opens_ms)}`;
+  }
+
+  /** What is done in idle hours, or why not. */
+  idle(snapshot: IdleSnapshot): void {
+    this.#idle = snapshot;
+    this.#write();
   }
 
   inboxBlocked(reason: string | null): void {

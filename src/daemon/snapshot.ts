@@ -10,6 +10,7 @@ import {
 import type { ProcessIdentity } from "../core/process-table.ts";
 import type { Phase, Stop } from "./core.ts";
 import type { ScheduledView } from "./schedule.ts";
+import type { IdleSnapshot } from "./idle/snapshot.ts";
 
 export interface RunningSnapshot {
   job_id: string;
@@ -54,6 +55,8 @@ export interface DaemonSnapshot {
   /** What `schedule:` drops next; absent in older ones. */
   schedule?: readonly ScheduledView[];
   running: RunningSnapshot | null;
+  /** What is done in idle hours, or why not; absent in older ones. */
+  idle?: IdleSnapshot;
   inbox: {
     path: string;
     min_age_ms: number;

@@ -38,6 +38,11 @@ export function loopOver(clock: FakeClock, change: Partial<LoopDeps> = {}): Loop
       pass: async () => NO_FILES,
       finishEnded: async () => ({ placed: [], troubles: [] }),
     },
+    idle: {
+      look: async () => ({ task: null, look_at_ms: null }),
+      giveWay: ignore,
+      jobEnded: ignore,
+    },
     summaries: { sync: async () => undefined, ids: () => [] },
     report: QUIET_REPORT,
     clock,

@@ -153,6 +153,7 @@ export class Life {
       report,
       clock,
       log: LOG,
+      idle: sim.idle.workOf(this, sim, this.#hard.signal),
       summaries: {
         sync: async () => {},
         ids: () => [],
