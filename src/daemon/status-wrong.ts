@@ -6,7 +6,7 @@ import type { StationStatus } from "./status.ts";
 export const SILENT_MS = 10 * 60_000;
 
 type Known = Omit<StationStatus, "wrong">;
-type Live = Pick<DaemonSnapshot, "updated" | "disk_low">;
+type Live = Pick<DaemonSnapshot, "updated" | "barred">;
 
 function waitingText({ counts, inbox: all }: Known): string | null {
   const jobs = counts?.PENDING ?? 0;
@@ -37,12 +37,12 @@ function withoutDaemon(status: Known): string | null {
   return waiting === null ? null : `no daemon runs, and ${waiting} (touchstoned start)`;
 }
 
-function daemonTrouble({ updated, disk_low }: Live, now_ms: number): string | null {
+function daemonTrouble({ updated, barred }: Live, now_ms: number): string | null {
   const silent_ms = now_ms - Date.parse(updated);
   if (silent_ms > SILENT_MS) {
     return `the daemon has not moved for ${Math.round(silent_ms / 60_000)} min (touchstoned doctor)`;
   }
-  return disk_low;
+  return barred;
 }
 
 /**

@@ -3,7 +3,7 @@ import { statusText, type StationStatus } from "../../../src/daemon/light.ts";
 import { whatIsWrong } from "../../../src/daemon/status-wrong.ts";
 
 const NOW = Date.UTC(2026, 10, 29, 7, 0, 0);
-const LIVE = { updated: new Date(NOW - 30_000).toISOString(), disk_low: null };
+const LIVE = { updated: new Date(NOW - 30_000).toISOString(), barred: null };
 const FILE = { name: "a.yaml", ripe: null, stuck: null };
 
 function statusOf(change: Partial<StationStatus> = {}): StationStatus {
@@ -38,7 +38,7 @@ describe("what is wrong", () => {
     );
   });
 
-  it.each<[string, Partial<StationStatus>, Partial<typeof LIVE> | { disk_low: string } | null]>([
+  it.each<[string, Partial<StationStatus>, Partial<typeof LIVE> | { barred: string } | null]>([
     [
       "not a readable queue store (touchstoned doctor)",
       {
@@ -64,7 +64,7 @@ describe("what is wrong", () => {
       null,
     ],
     ["has not moved for 20 min", {}, { updated: new Date(NOW - 1_200_000).toISOString() }],
-    ["disk low", { inbox_blocked: "chmod" }, { disk_low: "disk low" }],
+    ["disk low", { inbox_blocked: "chmod" }, { barred: "disk low" }],
     [
       "nothing is taken up: chmod",
       { inbox_blocked: "chmod", inbox: [{ ...FILE, stuck: "y" }] },
