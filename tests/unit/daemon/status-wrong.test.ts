@@ -13,8 +13,7 @@ function statusOf(change: Partial<StationStatus> = {}): StationStatus {
   const rest = { inbox_blocked: null, store_trouble: null, evidence_waiting: null, wrong: null };
   const hours = { schedule: [], idle_work: null, measurements_wait: [] };
   const base = { root: "/b", state_dir: "/s", why_idle: "idle", ...hours };
-  // Other parts of it are not looked at here.
-  return { ...base, daemon, blocked, ...nothing, ...rest, ...change } as StationStatus;
+  return { ...base, daemon, blocked, ...nothing, ...rest, ...change };
 }
 
 describe("what is wrong", () => {
