@@ -47,6 +47,7 @@ const LIBRARY_HOME: Record<string, readonly string[]> = {
   yaml: ["core"],
   pino: ["core"],
   canonicalize: ["core"],
+  croner: ["core"],
   ulid: ["core"],
   leven: ["core"],
   "markdown-table": ["core"],

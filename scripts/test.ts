@@ -2,15 +2,12 @@
 // `npm test -- ARGUMENTS` hands the arguments on to vitest (a file name, `-t NAME`).
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { banner } from "./banner.ts";
 import { findLlamaServer } from "./llama-server.ts";
+import { shellsFolder } from "./shells.ts";
 
 const root = join(import.meta.dirname, "..");
 const required = process.env["TOUCHSTONED_REQUIRE_LLAMA_SERVER"] === "1";
-
-function banner(lines: readonly string[]): void {
-  const rule = "!".repeat(78);
-  process.stderr.write([rule, ...lines.map((line) => `!! ${line}`), rule, ""].join("\n"));
-}
 
 const server = findLlamaServer(root);
 if (server.path === null) {
@@ -26,6 +23,17 @@ if (server.path === null) {
   }
 } else {
   process.stderr.write(`llama-server: ${server.path} (${server.version})\n`);
+}
+
+const shells = spawnSync("bash", [join(root, "scripts/get-shells.sh"), shellsFolder(root)], {
+  encoding: "utf8",
+  timeout: 300_000,
+});
+if (shells.status !== 0) {
+  // Their tests use what is in PATH then, and are not there where that is nothing.
+  process.stderr.write(
+    `zsh, fish, shellcheck, mandoc: ${shells.stderr.trim().split("\n").at(-1)}\n`,
+  );
 }
 
 const vitest = join(root, "node_modules", "vitest", "vitest.mjs");

@@ -1,4 +1,4 @@
-export { runSweep } from "./sweep.ts";
+export { GAVE_WAY, runSweep, TIME_OVER } from "./sweep.ts";
 export type { ExtraWish } from "./sweep-plan.ts";
 export type { SweepProgress } from "./sweep-progress.ts";
 export type { SweepState } from "./sweep-state.ts";

@@ -30,6 +30,11 @@ export type Step =
   | { kind: "extra"; wish: ExtraWish }
   | { kind: "done"; complete: boolean; stop: string };
 
+/** The others are decisions, and take no time. */
+export function isMeasured({ kind }: Step): boolean {
+  return !["pace", "open", "close", "done"].includes(kind);
+}
+
 export interface Wishes extends Rules {
   ladder_slots?: readonly number[] | undefined;
   extras?: readonly ExtraWish[] | undefined;

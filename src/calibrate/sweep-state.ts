@@ -85,6 +85,8 @@ export interface SweepState {
   /** Blocks of it that came to nothing. */
   sampled_lost: number;
   requests: number;
+  /** Steps that were measured; older states do not have it. */
+  steps?: number;
   /** Starts in all, and what they and the measured periods took; for the forecast. */
   starts: number;
   start_s: number;

@@ -43,5 +43,9 @@ if (argv.length === 1 && argv[0] === "--version") {
   const { keepCompiledCode } = await import("../core/compile-cache.ts");
   keepCompiledCode(process.env);
   const { start } = await import("./start.ts");
-  process.exit(await start(argv));
+  const code = await start(argv);
+  // launchd starts again whatever ends otherwise than with 0, also what only a person can mend.
+  const given_up =
+    argv[0] === "daemon" && argv.includes("--launchd") && (code === 64 || code === 78);
+  process.exit(given_up ? 0 : code);
 }

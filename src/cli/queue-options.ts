@@ -2,6 +2,7 @@ import { configError, usageError } from "../core/errors.ts";
 import { openStation, requireRuns, type Station } from "../station/index.ts";
 import { realLoaders, realRooms } from "../steps/index.ts";
 import type { CommandContext } from "./context.ts";
+import { secondsOption } from "./seconds.ts";
 
 export interface QueueOptions {
   lockWait?: string;
@@ -11,18 +12,10 @@ export interface QueueOptions {
   json?: boolean;
 }
 
-function seconds(text: string | undefined): number {
-  const value = Number(text ?? 0);
-  if (text?.trim() === "" || !Number.isFinite(value) || value < 0) {
-    throw usageError(`--lock-wait: "${text ?? ""}" is not a number of seconds`);
-  }
-  return value;
-}
-
 /** What `queue run` and `queue check` share: the station, its world, and what files may choose. */
 export async function queueSetting(options: QueueOptions, context: CommandContext) {
   const { clock, env, cwd, signal, terminal } = context;
-  const lock_wait_s = seconds(options.lockWait);
+  const lock_wait_s = secondsOption("--lock-wait", options.lockWait, "3600") ?? 0;
   const station: Station = await openStation({ explicit: options.station, env, cwd });
   requireRuns(station);
   const { settings, machine, runs_dir } = station;

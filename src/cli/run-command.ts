@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { EXIT, usageError, type ExitCode } from "../core/errors.ts";
+import { EXIT, type ExitCode } from "../core/errors.ts";
 import { runAttached } from "../core/process.ts";
 import type { CommandContext } from "./context.ts";
 
@@ -7,18 +7,6 @@ import type { CommandContext } from "./context.ts";
 const NOT_EXECUTABLE = 126;
 const NOT_FOUND = 127;
 const BY_SIGNAL = 128;
-
-/** The seconds of a `--wait`; left out, nothing is waited for. */
-export function waitSeconds(text: string | undefined, example: string): number {
-  const wait_s = Number(text ?? 0);
-  if (text?.trim() === "" || !Number.isFinite(wait_s) || wait_s < 0) {
-    throw usageError(
-      `--wait: "${text ?? ""}" is not a number of seconds`,
-      `Example: --wait ${example}`,
-    );
-  }
-  return wait_s;
-}
 
 interface RunOptions {
   /** How the person called it, for complaints. */

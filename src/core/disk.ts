@@ -16,6 +16,7 @@ import {
   writeSync,
   type BigIntStats,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemErrorCode } from "./errors.ts";
 import { syncDir } from "./files.ts";
@@ -58,6 +59,8 @@ export interface Disk {
   read(path: string, max_bytes: number): DiskRead;
   /** Makes a new file (else EEXIST) and syncs what is in it. Half a file is taken away again. */
   createSynced(path: string, bytes: Uint8Array | string, mode: number): void;
+  /** The same without the sync: a crash of the machine may leave any part of it. */
+  create(path: string, bytes: Uint8Array | string, mode: number): void;
   link(from: string, to: string): void;
   /** Replaces what is at `to`. */
   rename(from: string, to: string): void;
@@ -65,6 +68,11 @@ export interface Disk {
   mkdir(path: string, mode: number): void;
   rmdir(path: string): void;
   syncDir(path: string): void;
+  /**
+   * Makes contents of files and names in directories durable, all at once and beside what else goes
+   * on: the disk writes them together, which takes it hardly longer than one of them.
+   */
+  sync(paths: readonly string[]): Promise<void>;
 }
 
 function kindOf(stats: BigIntStats): FileKindOnDisk {
@@ -112,17 +120,26 @@ function readThrough(path: string, max_bytes: number): DiskRead {
   }
 }
 
-function createSynced(path: string, data: Uint8Array | string, mode: number): void {
+function createFile(path: string, data: Uint8Array | string, mode: number, synced: boolean): void {
   const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
   const fd = openSync(path, "wx", mode);
   let whole = false;
   try {
     for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
-    fsyncSync(fd);
+    if (synced) fsyncSync(fd);
     whole = true;
   } finally {
     closeSync(fd);
     if (!whole) unlinkSync(path);
+  }
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, "r");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 
@@ -133,7 +150,8 @@ export const realDisk: Disk = {
     return stats === undefined ? undefined : diskStat(stats);
   },
   read: readThrough,
-  createSynced,
+  createSynced: (path, bytes, mode) => createFile(path, bytes, mode, true),
+  create: (path, bytes, mode) => createFile(path, bytes, mode, false),
   link: linkSync,
   rename: renameSync,
   unlink: unlinkSync,
@@ -142,6 +160,9 @@ export const realDisk: Disk = {
   },
   rmdir: rmdirSync,
   syncDir,
+  async sync(paths) {
+    await Promise.all(paths.map(syncFile));
+  },
 };
 
 /** True where something was there to be taken away. */
@@ -164,11 +185,29 @@ export const TEMPORARY_SUFFIX = ".new";
  * must be one writer.
  */
 export function replaceSynced(disk: Disk, path: string, bytes: Uint8Array | string, mode: number) {
-  const temporary = join(dirname(path), `.${basename(path)}${TEMPORARY_SUFFIX}`);
-  unlinkIfThere(disk, temporary);
+  const temporary = freshTemporary(disk, path);
   disk.createSynced(temporary, bytes, mode);
   disk.rename(temporary, path);
   disk.syncDir(dirname(path));
+}
+
+/** The same, where the durable part is to be waited for: living readers see it before. */
+export async function replaceSoon(
+  disk: Disk,
+  path: string,
+  bytes: Uint8Array | string,
+  mode: number,
+): Promise<void> {
+  const temporary = freshTemporary(disk, path);
+  disk.create(temporary, bytes, mode);
+  disk.rename(temporary, path);
+  await disk.sync([path, dirname(path)]);
+}
+
+function freshTemporary(disk: Disk, path: string): string {
+  const temporary = join(dirname(path), `.${basename(path)}${TEMPORARY_SUFFIX}`);
+  unlinkIfThere(disk, temporary);
+  return temporary;
 }
 
 /** Makes a directory durably where there is none; its parent must be there. Throws ENOTDIR where

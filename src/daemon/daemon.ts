@@ -1,11 +1,12 @@
-import { existsSync, readdirSync, watch } from "node:fs";
+import { watch } from "node:fs";
 import { uptime } from "node:os";
 import type { Clock } from "../core/clock.ts";
-import { freeDiskMb, realDisk } from "../core/disk.ts";
+import { realDisk } from "../core/disk.ts";
 import { errorMessage } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import { Lazy } from "../core/lazy.ts";
 import { fileLog, type Log } from "../core/log.ts";
+import { packageVersion } from "../core/program.ts";
 import {
   Inbox,
   stationTrust,
@@ -13,17 +14,23 @@ import {
   type IntakeWorld,
   type Parser,
 } from "../intake/resident.ts";
-import { requireRuns, resolveLockPath, runsFault, type Station } from "../station/resident.ts";
-import { openSqliteStore, type Store } from "../store/index.ts";
+import { resolveLockPath, runsFault, type Station } from "../station/resident.ts";
+import type { Store } from "../store/index.ts";
 import { openBase, requireTrust, takeDaemonLock, type Base } from "./base.ts";
 import { Configuration } from "./configuration.ts";
+import { diskLow } from "./disk-room.ts";
 import type { Engine } from "./engine.ts";
-import { wasHeld } from "./files.ts";
+import { openIdleWork } from "./idle/open.ts";
 import { Loop, type LoopEnd } from "./loop.ts";
+import { servicePulse } from "./notify.ts";
+import { openStore } from "./open-store.ts";
 import { adoptOrphan } from "./orphan.ts";
 import { beatOnce, heartbeat, registerOwner, type Registered } from "./owner.ts";
+import type { ServiceManager, ServicePulse } from "./pulse.ts";
 import { Report } from "./report.ts";
 import { guardState } from "./state-guard.ts";
+import { stopper } from "./stopping.ts";
+import { timedInbox, windowOpening } from "./timed.ts";
 
 export interface DaemonOptions {
   station: Station;
@@ -36,6 +43,10 @@ export interface DaemonOptions {
   say: (text: string) => void;
   /** False where this process cannot be replaced by a new one. */
   renewable: boolean;
+  /** Who started us and wants to hear that we live; null where nobody does. */
+  service: ServiceManager | null;
+  /** So long a step has after the first stop; null: until it ends by itself. */
+  stop_within_s: number | null;
   random?: () => number;
 }
 
@@ -57,57 +68,6 @@ class Unwinder {
       }
     }
   }
-}
-
-function isEmpty(path: string): boolean {
-  try {
-    return readdirSync(path).length === 0;
-  } catch {
-    return false;
-  }
-}
-
-/** Opens the store; one that is new or was set aside is filled from the files. */
-async function openStore(base: Base, warn: (text: string) => void): Promise<Store> {
-  const { files, clock, station, env, inbox } = base;
-  // Without the runs a new store would be an empty one.
-  const away = runsFault(station) !== null;
-  if (away && !existsSync(files.store)) requireRuns(station);
-  const opened = await openSqliteStore({
-    path: files.store,
-    now_ms: clock.now_ms(),
-    role: away ? "guest" : "owner",
-  });
-  if (opened.set_aside !== null) {
-    warn(`${files.store} was unreadable: moved to ${opened.set_aside}, rebuilt from the files`);
-  }
-  const held = wasHeld(files);
-  if (opened.created && (held || !isEmpty(station.runs_dir))) {
-    const { openSetting, rebuildStore, rebuildText } = await import("./index.ts");
-    const report = await rebuildStore({
-      ...openSetting(station, clock, env),
-      inbox,
-      store: opened.store,
-      runs_dir: station.runs_dir,
-      held,
-    });
-    if (report.submissions + report.left_out.length > 0 || report.held)
-      warn(`rebuilt ${rebuildText(report)}`);
-    for (const { directory, reason } of report.left_out) warn(`${directory}: left out: ${reason}`);
-  }
-  return opened.store;
-}
-
-/** The disk that holds state and runs is nearly full. */
-function diskLow({ station }: Base): string | null {
-  const { min_free_disk_mb } = station.settings.limits;
-  for (const path of [station.runs_dir, station.state_dir]) {
-    const free_mb = freeDiskMb(path);
-    if (free_mb === null || free_mb >= min_free_disk_mb) continue;
-    const asked = `limits.min_free_disk_mb asks for ${min_free_disk_mb}`;
-    return `disk low: only ${Math.floor(free_mb)} MB left at ${path}, ${asked}`;
-  }
-  return null;
 }
 
 /** Hints from the inbox and from commands; their loss is a warning, since the loop rescans. */
@@ -136,6 +96,7 @@ interface Opened {
   report: Report;
   configuration: Configuration;
   log: Log;
+  pulse: ServicePulse | undefined;
   options: DaemonOptions;
 }
 
@@ -149,7 +110,7 @@ function faultOf({ base, configuration }: Opened): string | null {
 }
 
 /** The engine's parser. To have it warm means to have the whole engine, which is needed next. */
-function lazyParser(engine: Lazy<Engine>): Parser {
+function lazyParser(engine: Lazy<Engine>, pulse: ServicePulse | undefined): Parser {
   const then = async (what: (parser: Parser) => void): Promise<void> => {
     try {
       what((await engine.get()).parser);
@@ -163,7 +124,12 @@ function lazyParser(engine: Lazy<Engine>): Parser {
       asked = true;
       void then((parser) => parser.warm());
     },
-    parse: async (...request) => (await engine.get()).parser.parse(...request),
+    async parse(...request) {
+      const outcome = await (await engine.get()).parser.parse(...request);
+      // Many files at once are many such waits.
+      pulse?.alive();
+      return outcome;
+    },
     close() {
       if (asked) void then((parser) => parser.close());
       asked = false;
@@ -188,17 +154,18 @@ function intakeWorld(opened: Opened, parser: Parser): IntakeWorld {
 }
 
 /** Puts the loop together. */
-function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
-  const { base, store, owner, report, log, options, configuration } = opened;
+function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>, hard: AbortSignal): Loop {
+  const { base, store, owner, report, log, options, configuration, pulse } = opened;
   const { station, clock } = base;
   const guard = guardState(base.files);
   return new Loop({
     store,
-    inbox,
+    inbox: timedInbox({ base, store, report, fault: () => faultOf(opened) }, inbox),
     summaries: {
       sync: async (id, when) => (await engine.get()).summaries.sync(id, when),
       ids: () => engine.now()?.summaries.ids() ?? [],
     },
+    idle: openIdleWork({ base, configuration, report, hard }),
     report,
     clock,
     log,
@@ -213,7 +180,9 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
       guard();
       for (const text of await configuration.refresh()) report.warn(text);
     },
-    diskLow: () => faultOf(opened) ?? diskLow(base),
+    barred: () => faultOf(opened) ?? diskLow(station),
+    opensAt: windowOpening(base),
+    pulse,
     // A new process would not know of a fault that was found in this one.
     grown: () => options.renewable && engine.now() !== undefined && configuration.fault === null,
     takeLock: async (signal) => {
@@ -227,6 +196,12 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
       return ready.jobRun(job);
     },
   });
+}
+
+function pulseOf({ service, clock, env }: DaemonOptions, report: Report): ServicePulse | undefined {
+  if (service === null) return undefined;
+  const warn = (text: string): void => report.warn(text);
+  return servicePulse({ manager: service, clock, env, line: () => report.line(), warn });
 }
 
 /**
@@ -253,6 +228,7 @@ export async function runDaemon(options: DaemonOptions): Promise<LoopEnd> {
       path: files.snapshot,
       standing: {
         root: station.root,
+        version: packageVersion(),
         process: owner.identity,
         owner_id: owner.id,
         get runners() {
@@ -266,9 +242,12 @@ export async function runDaemon(options: DaemonOptions): Promise<LoopEnd> {
       log,
       say: options.say,
     });
+    close.add(() => report.flush());
     for (const text of early) report.warn(text);
     const configuration = new Configuration(station, env);
-    return await work({ base, store, owner, report, configuration, log, options }, close);
+    const pulse = pulseOf(options, report);
+    close.add(() => pulse?.settled());
+    return await work({ base, store, owner, report, configuration, log, pulse, options }, close);
   } finally {
     await close.run(log);
     log.info("daemon closed");
@@ -276,7 +255,7 @@ export async function runDaemon(options: DaemonOptions): Promise<LoopEnd> {
 }
 
 async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
-  const { base, store, owner, report, log, options } = opened;
+  const { base, store, owner, report, log, options, pulse } = opened;
   const { clock, station, files } = base;
   close.add(async () => {
     const outcome = await store.deregister(owner.id);
@@ -285,30 +264,33 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
   const running_path = files.running;
   const adopted = await adoptOrphan({ store, owner, running_path, clock, log });
   await beatOnce({ store, owner, clock, log, onReaped: () => undefined });
-  const [soft, hard, beats] = [new AbortController(), new AbortController(), new AbortController()];
+  const [soft, hard, over] = [new AbortController(), new AbortController(), new AbortController()];
   const signals = { soft: soft.signal, hard: hard.signal };
   const engine = new Lazy(async () => {
     const { openEngine } = await import("./engine.ts");
     return openEngine({ base, store, log, ...signals, emit: (event) => report.event(event) });
   });
   if (adopted !== null) await engine.get();
-  const inbox = new Inbox(intakeWorld(opened, lazyParser(engine)), {
+  const intake = intakeWorld(opened, lazyParser(engine, pulse));
+  const inbox = new Inbox(intake, {
     min_age_ms: station.settings.inbox.min_age_seconds * 1000,
   });
   close.add(() => inbox.close());
   const recovery = await inbox.recover();
   for (const text of recovery.troubles) report.warn(text);
-  const loop = makeLoop(opened, inbox, engine);
+  const loop = makeLoop(opened, inbox, engine, hard.signal);
+  intake.onStoring = () => loop.lockAhead();
   options.onSignals({
     rescan: () => loop.wake("queue"),
-    stop() {
-      if (soft.signal.aborted) hard.abort();
-      report.say(
-        soft.signal.aborted && hard.signal.aborted ? "ending the running step" : "stopping",
-      );
-      soft.abort();
-      loop.stop();
-    },
+    stop: stopper({
+      loop,
+      report,
+      clock,
+      stop_within_s: options.stop_within_s,
+      soft,
+      hard,
+      over: over.signal,
+    }),
   });
   await watchHints(base, loop, report, close);
   const beating = heartbeat({
@@ -316,11 +298,11 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
     owner,
     clock,
     log,
-    signal: beats.signal,
+    signal: over.signal,
     onReaped: () => loop.wake("queue"),
   });
   close.add(async () => {
-    beats.abort();
+    over.abort();
     await beating;
   });
   report.say(`daemon of ${station.root} runs as ${owner.id}, pid ${process.pid}`);

@@ -13,6 +13,10 @@ export interface StateFiles {
   /** Writing in it wakes the daemon. */
   wake_dir: string;
   log: string;
+  /** Which times of `schedule:` are settled. */
+  schedule: string;
+  /** What was tried in idle hours, and what is to wait. */
+  idle: string;
   /** There while the queue is held, for the day when the store cannot say so any more. */
   held: string;
 }
@@ -25,6 +29,8 @@ export function stateFiles(state_dir: string): StateFiles {
     running: join(state_dir, "running.json"),
     wake_dir: join(state_dir, "wake"),
     log: join(state_dir, "daemon.log"),
+    schedule: join(state_dir, "schedule.json"),
+    idle: join(state_dir, "idle.json"),
     held: join(state_dir, "queue.held"),
   };
 }

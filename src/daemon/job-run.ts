@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { errorMessage, EXIT, TouchstonedError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
 import { fileLog, type Log } from "../core/log.ts";
@@ -38,10 +38,15 @@ export interface JobRunDeps {
   soft: AbortSignal;
   /** Ends the running step. */
   hard: AbortSignal;
-  claimDirectory(directory: string): Promise<{ release(): void }>;
+  claimDirectory(directory: string): Promise<Claim>;
   /** Keeps the machine from sleeping as long as a job runs. */
   keepAwake: () => Promise<{ release: () => Promise<void> }>;
   emit: (job: Job, event: RunEvent) => void;
+}
+
+/** A run's directory, claimed by this process. */
+interface Claim {
+  release(): void;
 }
 
 /** What the store is told of an execution. */
@@ -69,6 +74,14 @@ function failureFrom(error: unknown): JobFailure {
   const { bad_input, bad_config } = EXIT;
   const incurable = known && (error.exitCode === bad_input || error.exitCode === bad_config);
   return { kind: incurable ? "incurable" : "error", message: errorMessage(error), step: null };
+}
+
+async function giveBack(claiming: Promise<Claim>): Promise<void> {
+  try {
+    (await claiming).release();
+  } catch {
+    // It was never ours.
+  }
 }
 
 /** A job under the fence of its claim, from start to end. */
@@ -178,25 +191,32 @@ export class JobRun {
   }
 
   /** A failure whose cause is that its directory is away is none. */
-  async #verdict(lock: HeldLock, adopted: AdoptedStep | undefined): Promise<Verdict> {
-    const { directoryFault } = this.#deps;
-    const away = (): Verdict | null => {
-      const fault = directoryFault(this.#job);
-      return fault && { kind: "interrupt", reason: fault.reason, hold: !fault.returns };
-    };
-    const before = away();
+  async #verdict(
+    lock: HeldLock,
+    claiming: Promise<Claim>,
+    adopted: AdoptedStep | undefined,
+  ): Promise<Verdict> {
+    const before = this.#away();
     if (before !== null) return before;
-    const verdict = await this.#carryOut(lock, adopted);
-    return verdict.kind === "fail" ? (away() ?? verdict) : verdict;
+    const verdict = await this.#carryOut(lock, claiming, adopted);
+    return verdict.kind === "fail" ? (this.#away() ?? verdict) : verdict;
   }
 
-  async #carryOut(lock: HeldLock, adopted: AdoptedStep | undefined): Promise<Verdict> {
+  #away(): Verdict | null {
+    const fault = this.#deps.directoryFault(this.#job);
+    return fault && { kind: "interrupt", reason: fault.reason, hold: !fault.returns };
+  }
+
+  async #carryOut(
+    lock: HeldLock,
+    claiming: Promise<Claim>,
+    adopted: AdoptedStep | undefined,
+  ): Promise<Verdict> {
     const { summaries, soft } = this.#deps;
     const job = this.#job;
-    let claim: { release(): void } | null = null;
     try {
       const opened = await summaries.open(job.submission_id);
-      claim = await this.#deps.claimDirectory(opened.submission.directory);
+      await claiming;
       proveCopies(opened.submission, job.entry);
       await summaries.sync(job.submission_id, "soon");
       const end = await this.#execute(opened, lock, adopted);
@@ -214,8 +234,6 @@ export class JobRun {
         return { kind: "interrupt", reason: errorMessage(error) };
       }
       return { kind: "fail", failure: failureFrom(error) };
-    } finally {
-      claim?.release();
     }
   }
 
@@ -266,14 +284,17 @@ export class JobRun {
    */
   async run(lock: HeldLock, adopted?: AdoptedStep): Promise<void> {
     const { store, rooms, summaries, log, running_path } = this.#deps;
-    const { id, fence, submission_id } = this.#job;
+    const { id, fence, submission_id, bundle_dir } = this.#job;
+    // Asked for now and needed later: to get it takes as long as the disk needs for the start.
+    const claiming = this.#deps.claimDirectory(dirname(bundle_dir));
+    claiming.catch(() => undefined);
     try {
       if (adopted === undefined) {
         const started = await store.start(id, fence, rooms.clock.now_ms());
         this.#note("start", started);
         if (!started.ok) return;
       }
-      const verdict = await this.#verdict(lock, adopted);
+      const verdict = await this.#verdict(lock, claiming, adopted);
       dropRunning(running_path);
       log.info({ job: id, ...verdict }, "job ends");
       await this.#settle(verdict);
@@ -283,6 +304,7 @@ export class JobRun {
       log.error({ job: id, error: reason }, "job handed back");
       await this.#settle({ kind: "interrupt", reason });
     } finally {
+      await giveBack(claiming);
       lock.release();
     }
   }

@@ -7,8 +7,10 @@ import type { HeldLock } from "../steps/resident.ts";
 import type { Store } from "../store/index.ts";
 import { RESCAN_MS, START, step, type Effect, type Event, type Now, type State } from "./core.ts";
 import { findGap, type Clocks } from "./gaps.ts";
+import type { IdleTask, IdleWork } from "./idle/idle-work.ts";
 import type { JobRun } from "./job-run.ts";
 import type { Adopted } from "./orphan.ts";
+import type { Pulse } from "./pulse.ts";
 import type { Report } from "./report.ts";
 import type { Summaries } from "./summaries.ts";
 
@@ -24,9 +26,10 @@ export interface LoopDeps {
   store: Store;
   inbox: Pick<Inbox, "pass" | "finishEnded">;
   summaries: Pick<Summaries, "sync" | "ids">;
+  idle: Pick<IdleWork, "look" | "giveWay" | "jobEnded">;
   report: Pick<
     Report,
-    "warn" | "say" | "state" | "inboxBlocked" | "fileStuck" | "jobStarts" | "jobEnds"
+    "warn" | "say" | "state" | "inboxBlocked" | "fileStuck" | "jobStarts" | "jobEnds" | "window"
   >;
   clock: Clock;
   log: Log;
@@ -40,7 +43,11 @@ export interface LoopDeps {
   /** Looks at what a person may have changed; throws where this daemon must not go on. */
   refresh: () => Promise<void>;
   /** Why no new work may begin; null where it may. */
-  diskLow: () => string | null;
+  barred: () => string | null;
+  /** When jobs may start, wall clock: not later than now where they may. Null: at any time. */
+  opensAt: () => Promise<number | null>;
+  /** Hears what the loop has finished; undefined where nobody listens. */
+  pulse: Pulse | undefined;
   /** Throws busy (exit 75) at once where it is held. */
   takeLock: (signal: AbortSignal) => Promise<HeldLock>;
   jobRun: (job: Job) => RunningJob;
@@ -57,17 +64,24 @@ export class Loop {
   readonly #deps: LoopDeps;
   #state: State = START;
   #running: { run: RunningJob; ended: Promise<void> } | null = null;
+  /** What is done beside the loop while nothing waits. */
+  #idle_work: Promise<void> | null = null;
   /** Ends the present wait. */
   #waker = new AbortController();
   #lock: HeldLock | null = null;
+  /** The lock on its way for a job that is only now being stored. */
+  #lock_ahead: Promise<HeldLock> | null = null;
   #reap_soon = false;
   #queue_changed = false;
   /** Since when nothing runs and nothing is in sight, monotonic. */
   #quiet_since_ms: number | null = null;
   readonly #stopping = new AbortController();
+  /** At the end of the last wait. */
+  #clocks_seen: Clocks;
 
   constructor(deps: LoopDeps) {
     this.#deps = deps;
+    this.#clocks_seen = this.#clocks();
   }
 
   #now(): Now {
@@ -91,7 +105,31 @@ export class Loop {
   stop(): void {
     this.#stopping.abort();
     this.#beside({ kind: "stop" });
+    this.#deps.pulse?.stopping();
     this.wake("loop");
+  }
+
+  /**
+   * A file is being written into the queue, and nothing runs: its job will want the lock in some
+   * milliseconds. Whoever is asked now has answered by then; where no job is due it is given back.
+   */
+  lockAhead(): void {
+    const { stop, running, idle_work, lock_held, barred } = this.#state;
+    const quiet = running === null && idle_work === null;
+    const free = quiet && lock_held === null && barred === null;
+    if (!free || stop !== "none" || this.#lock_ahead !== null) return;
+    this.#lock_ahead = this.#deps.takeLock(this.#stopping.signal);
+    this.#lock_ahead.catch(() => undefined); // said where the lock is needed
+  }
+
+  async #dropAhead(): Promise<void> {
+    const ahead = this.#lock_ahead;
+    this.#lock_ahead = null;
+    try {
+      (await ahead)?.release();
+    } catch {
+      // There was nothing to give back.
+    }
   }
 
   /** Goes on until it is stopped, beginning with the job of an orphaned step where there is one. */
@@ -100,12 +138,21 @@ export class Loop {
       const holder = { path: "", release: () => undefined };
       this.#begin(adopted.job, (run) => run.run(holder, adopted.step));
     }
+    try {
+      return await this.#rounds();
+    } finally {
+      await this.#dropAhead();
+    }
+  }
+
+  async #rounds(): Promise<LoopEnd> {
     for (let event: Event = { kind: "started" }; ;) {
       const next = step(this.#state, event, this.#now());
       this.#state = next.state;
       if (next.effect === null || next.effect.kind === "end") return "stopped";
       if (next.effect.kind === "wait" && this.#hasOutgrown(next.effect.for_ms)) return "outgrown";
       event = await this.#perform(next.effect);
+      this.#deps.pulse?.alive();
     }
   }
 
@@ -133,6 +180,11 @@ export class Loop {
         return this.#takeLock();
       case "claim":
         return this.#claim();
+      case "idle":
+        return this.#idle(effect);
+      case "give_way":
+        this.#deps.idle.giveWay(effect.why);
+        return { kind: "gave_way" };
       case "wait":
         break;
     }
@@ -194,17 +246,23 @@ export class Loop {
   }
 
   async #check(): Promise<Event> {
-    const { store, clock, runners, memory_mb, diskLow } = this.#deps;
+    const { store, clock, runners, memory_mb, barred, opensAt, report } = this.#deps;
     let due_at_ms: number | null = null;
     await this.#guarded("the queue cannot be read", async () => {
+      const opens_ms = await opensAt();
+      report.window(opens_ms);
       due_at_ms = await store.nextDue(clock.now_ms(), { runners, memory_mb });
+      // A job is due when it and the window are.
+      if (due_at_ms !== null && opens_ms !== null) due_at_ms = Math.max(due_at_ms, opens_ms);
     });
-    return { kind: "checked", due_at_ms, disk_low: diskLow() };
+    return { kind: "checked", due_at_ms, barred: barred() };
   }
 
   async #takeLock(): Promise<Event> {
     try {
-      this.#lock = await this.#deps.takeLock(this.#stopping.signal);
+      const taken = this.#lock_ahead ?? this.#deps.takeLock(this.#stopping.signal);
+      this.#lock_ahead = null;
+      this.#lock = await taken;
       return { kind: "locked" };
     } catch (error) {
       if (error instanceof TouchstonedError && error.exitCode === EXIT.busy) {
@@ -234,6 +292,28 @@ export class Loop {
     return { kind: "claimed", found: true };
   }
 
+  async #idle(round: { soon: boolean; barred: string | null }): Promise<Event> {
+    let look_at_ms: number | null = null;
+    await this.#dropAhead();
+    await this.#guarded("idle hours cannot be used", async () => {
+      const looked = await this.#deps.idle.look(round);
+      look_at_ms = looked.look_at_ms;
+      if (looked.task !== null && this.#state.stop === "none") this.#beginIdle(looked.task);
+    });
+    return { kind: "idled", look_at_ms };
+  }
+
+  #beginIdle(task: IdleTask): void {
+    this.#beside({ kind: "idle_began", what: task.kind });
+    const end = async (): Promise<void> => {
+      await this.#guarded("idle hours cannot be used", () => task.run());
+      this.#idle_work = null;
+      this.#beside({ kind: "idle_ended" });
+      this.wake("loop");
+    };
+    this.#idle_work = end();
+  }
+
   /** Runs a job beside the loop. */
   #begin(job: Job, go: (run: RunningJob) => Promise<void>): void {
     this.#beside({ kind: "began", job_id: job.id });
@@ -246,6 +326,7 @@ export class Loop {
       await this.#guarded("the store cannot be read", async () => {
         report.jobEnds(job, await store.job(job.id));
       });
+      this.#deps.idle.jobEnded();
       this.#reap_soon ||= random() < REAP_CHANCE;
       this.#beside({ kind: "job_ended" });
       this.wake("loop");
@@ -253,23 +334,48 @@ export class Loop {
     this.#running = { run, ended: end() };
   }
 
-  /** When no job runs any more. */
+  /** When nothing runs beside the loop any more. */
   async settled(): Promise<void> {
     await this.#running?.ended;
+    await this.#idle_work;
   }
 
   #clocks(): Clocks {
     return { ...this.#now(), uptime_ms: this.#deps.uptime_ms() };
   }
 
+  /** In pieces, where somebody wants to hear that we live. */
+  async #sleep(for_ms: number): Promise<void> {
+    const { clock, pulse } = this.#deps;
+    const { signal } = this.#waker;
+    const end_ms = clock.monotonic_ms() + for_ms;
+    for (let left_ms = for_ms; ; left_ms = end_ms - clock.monotonic_ms()) {
+      await clock.sleep(Math.min(left_ms, pulse?.longest_ms ?? left_ms), signal);
+      if (signal.aborted || clock.monotonic_ms() >= end_ms) return;
+      pulse?.alive();
+    }
+  }
+
   async #wait(for_ms: number): Promise<Event> {
-    const { clock, report } = this.#deps;
+    const { report, pulse } = this.#deps;
+    await this.#dropAhead();
     const before = this.#clocks();
     report.state(this.#state, before.wall_ms + for_ms);
-    await clock.sleep(for_ms, this.#waker.signal);
+    pulse?.round();
+    await this.#sleep(for_ms);
     this.#waker = new AbortController();
-    const gap = findGap(before, this.#clocks(), for_ms);
-    if (gap !== null) report.say(gap.text);
+    this.#lookAtClocks(before.monotonic_ms + for_ms);
     return { kind: "woke" };
+  }
+
+  /** What happened to the clocks since the end of the last wait; this one was to end at `end_ms`. */
+  #lookAtClocks(end_ms: number): void {
+    const before = this.#clocks_seen;
+    this.#clocks_seen = this.#clocks();
+    const gap = findGap(before, this.#clocks_seen, end_ms - before.monotonic_ms);
+    if (gap === null) return;
+    this.#deps.report.say(gap.text);
+    // Whoever shares the store may have taken a sleeper for dead: it tells them first.
+    this.#reap_soon = true;
   }
 }

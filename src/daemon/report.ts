@@ -3,15 +3,19 @@ import type { Log } from "../core/log.ts";
 import type { Job } from "../queue/resident.ts";
 import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
+import { doingText, IDLE, type IdleSnapshot } from "./idle/snapshot.ts";
+import type { ScheduledView } from "./schedule.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
+/** Within so long a change is on disk: many come at once, and nobody need wait for the disk. */
+const WRITE_WITHIN_MS = 50;
 /** Progress is written at most so often: the machine is being measured. */
 const PROGRESS_MS = 5000;
 const MOST_WARNINGS = 10;
 
 type Standing = Pick<
   DaemonSnapshot,
-  "root" | "process" | "owner_id" | "runners" | "memory_mb" | "lock_path"
+  "root" | "version" | "process" | "owner_id" | "runners" | "memory_mb" | "lock_path"
 > & {
   inbox: Omit<DaemonSnapshot["inbox"], "blocked" | "stuck">;
 };
@@ -25,6 +29,10 @@ export interface ReportOptions {
   say: (text: string) => void;
 }
 
+function minutes(seconds: number): string {
+  return `${Math.max(1, Math.round(seconds / 60))} min`;
+}
+
 /** Keeps `daemon.json` in step with what the daemon does, and tells its terminal and its log. */
 export class Report {
   readonly #options: ReportOptions;
@@ -36,7 +44,12 @@ export class Report {
   readonly #stuck: Record<string, string> = {};
   #next_look_ms: number | null = null;
   #progress_ms = -Infinity;
+  /** When jobs may start again; null where they may now. */
+  #opens_ms: number | null = null;
+  #schedule: readonly ScheduledView[] = [];
   #state: State | null = null;
+  #pending: NodeJS.Timeout | null = null;
+  #idle: IdleSnapshot = IDLE;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -44,6 +57,14 @@ export class Report {
   }
 
   #write(): void {
+    this.#pending ??= setTimeout(() => this.flush(), WRITE_WITHIN_MS);
+  }
+
+  /** Writes now what has changed, if anything has. */
+  flush(): void {
+    if (this.#pending === null) return;
+    clearTimeout(this.#pending);
+    this.#pending = null;
     const { path, standing, clock } = this.#options;
     const state = this.#state;
     if (state === null) return;
@@ -56,8 +77,11 @@ export class Report {
         phase: state.phase,
         stop: state.stop,
         lock_held: state.lock_held,
-        disk_low: state.disk_low,
+        barred: state.barred,
+        window_opens: this.#opens_ms === null ? null : isoTime(this.#opens_ms),
+        schedule: this.#schedule,
         running: this.#running,
+        idle: this.#idle,
         inbox: { ...standing.inbox, blocked: this.#blocked, stuck: this.#stuck },
         next_look: this.#next_look_ms === null ? null : isoTime(this.#next_look_ms),
         warnings: this.#warnings,
@@ -88,7 +112,41 @@ export class Report {
     if (state.lock_held !== null && before?.lock_held !== state.lock_held) {
       this.say(`waiting for the model lock, ${state.lock_held}`);
     }
-    if (state.disk_low !== null && before?.disk_low == null) this.warn(state.disk_low);
+    if (state.barred !== null && before?.barred == null) this.warn(state.barred);
+    this.#write();
+  }
+
+  /** When jobs may start, wall clock; null: at any time. */
+  window(opens_ms: number | null): void {
+    const later = opens_ms !== null && opens_ms > this.#options.clock.now_ms();
+    this.#opens_ms = later ? opens_ms : null;
+  }
+
+  schedule(views: readonly ScheduledView[]): void {
+    this.#schedule = views;
+  }
+
+  /** What the daemon does, in one line: a service manager shows it. */
+  line(): string {
+    const [state, running] = [this.#state, this.#running];
+    if (state === null) return "starting";
+    const stopping = state.stop === "none" ? "" : "stopping: ";
+    if (running !== null) {
+      const step = running.step === null ? "" : `, ${running.step}`;
+      return `${stopping}${running.model_id} (job ${running.job_id})${step}`;
+    }
+    const { doing } = this.#idle;
+    if (doing !== null) return `${stopping}${doingText(doing, minutes)}`;
+    if (state.stop !== "none") return "stopping";
+    if (state.barred !== null) return state.barred;
+    if (state.lock_held !== null) return `waiting for the model lock, ${state.lock_held}`;
+    if (this.#opens_ms === null || state.due_at_ms === null) return "idle";
+    return `jobs wait for the window, which opens at ${isoTime(this.#opens_ms)}`;
+  }
+
+  /** What is done in idle hours, or why not. */
+  idle(snapshot: IdleSnapshot): void {
+    this.#idle = snapshot;
     this.#write();
   }
 

@@ -8,8 +8,11 @@ import { judgeName } from "../intake/light.ts";
 import type { JobState } from "../queue/light.ts";
 import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
+import type { IdleSnapshot } from "./idle/snapshot.ts";
 import { readRunning } from "./running-record.ts";
+import type { ScheduledView } from "./schedule.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
+import { whatIsWrong } from "./status-wrong.ts";
 
 interface InboxFile {
   name: string;
@@ -23,6 +26,8 @@ interface InboxFile {
 export interface StationStatus {
   root: string;
   state_dir: string;
+  /** What a person has to see to, in one line; null while everything goes on by itself. */
+  wrong: string | null;
   daemon: {
     running: boolean;
     pid: number | null;
@@ -30,14 +35,20 @@ export interface StationStatus {
     phase: DaemonSnapshot["phase"] | null;
     stopping: boolean;
   };
-  /** Why nothing runs, in one line; null while a job runs. */
+  /** Why nothing runs, in one line; null while a job runs, or what idle hours are for. */
   why_idle: string | null;
   running: RunningSnapshot | null;
+  /** What the daemon does by itself, as nothing waits; null where it does nothing. */
+  idle_work: IdleSnapshot["doing"];
+  /** Open requests for a measurement that are not worked at, and why. */
+  measurements_wait: IdleSnapshot["waiting"];
   /** A step that measures although the daemon that began it is dead. */
   orphan: { job_id: string; step: string; pid: number } | null;
   counts: Record<JobState, number> | null;
   blocked: Blocked | null;
   inbox: InboxFile[];
+  /** What `schedule:` of touchstoned.yaml drops next; empty where no daemon runs. */
+  schedule: readonly ScheduledView[];
   /** Why nothing is taken up; null where files are. */
   inbox_blocked: string | null;
   warnings: DaemonSnapshot["warnings"];
@@ -105,6 +116,13 @@ function whyBlocked(blocked: Blocked): string {
   return parts.length === 0 ? "idle, the queue is empty" : parts.join("; ");
 }
 
+/** `2026-11-29T20:00:00.000Z (21:00 here)`: the window is written in local time. */
+function whyClosed(ready: number, opens: string): string {
+  const here = new Date(opens).toTimeString().slice(0, 5);
+  const wait = ready === 1 ? "waits" : "wait";
+  return `${jobs(ready)} ${wait} for the window, which opens at ${opens} (${here} here)`;
+}
+
 /** One line on why nothing runs; the first thing that stands in the way. */
 function whyIdle(
   snapshot: DaemonSnapshot | null,
@@ -119,13 +137,17 @@ function whyIdle(
     return `the daemon is not running (touchstoned daemon)${runs_on}`;
   }
   if (snapshot.running !== null) return null;
+  if (snapshot.idle?.doing != null) return null;
   if (snapshot.stop !== "none") return "the daemon is stopping";
   if (blocked === null) return "the store cannot be read";
   if (blocked.queue_held_at_ms !== null) {
     const since = isoTime(blocked.queue_held_at_ms);
     return `the queue is held since ${since} (touchstoned queue release)`;
   }
-  if (snapshot.disk_low !== null) return snapshot.disk_low;
+  if (snapshot.barred !== null) return snapshot.barred;
+  if (snapshot.window_opens != null && blocked.ready > 0) {
+    return whyClosed(blocked.ready, snapshot.window_opens);
+  }
   if (snapshot.lock_held !== null) return `waiting for the model lock, ${snapshot.lock_held}`;
   if (blocked.ready > 0) return `${jobs(blocked.ready)} about to start`;
   return whyBlocked(blocked);
@@ -174,7 +196,7 @@ export async function readStatus({
   }
   const blocked = figures?.blocked ?? null;
   const orphan = live === null ? orphanOf(files.running) : null;
-  return {
+  const status = {
     root,
     state_dir,
     daemon: {
@@ -187,12 +209,16 @@ export async function readStatus({
     orphan,
     why_idle: whyIdle(live, blocked, orphan),
     running: live?.running ?? null,
+    idle_work: live?.idle?.doing ?? null,
+    measurements_wait: live?.idle?.waiting ?? [],
     counts: figures?.counts ?? null,
     blocked,
     inbox: inboxFiles(join(root, "inbox"), { live, taken, now_ms }),
+    schedule: live?.schedule ?? [],
     inbox_blocked: live?.inbox.blocked ?? null,
     warnings: live?.warnings ?? [],
     store_trouble,
     evidence_waiting: await evidenceWaiting(state_dir),
   };
+  return { ...status, wrong: whatIsWrong(status, live, now_ms) };
 }

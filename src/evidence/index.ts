@@ -9,6 +9,7 @@ export { deviceKey, ownPublicKey } from "./device-key.ts";
 export { evidenceText, makeEvidence, type EvidenceParts } from "./document.ts";
 export { evidenceKey, freshness, outboxState } from "./light.ts";
 export { evidenceMarkdown } from "./markdown.ts";
+export { inspectGit, type GitReport } from "./git-inspect.ts";
 export { evidencePath } from "./paths.ts";
 export { withoutPrivateThings, type PrivateThings } from "./privacy.ts";
 export {

@@ -3,6 +3,7 @@ import {
   ensureDirSynced,
   removeTree,
   replaceSynced,
+  replaceSoon,
   TEMPORARY_SUFFIX,
   unlinkIfThere,
   type Disk,
@@ -99,6 +100,15 @@ export function readRecord(
 /** Durable when it returns. */
 export function writeRecord(disk: Disk, paths: IntakePaths, record: JournalRecord): void {
   replaceSynced(disk, recordPath(paths, record.sha256), prettyJson(record), 0o600);
+}
+
+/** Outlives this process at once, and a loss of power when the promise is fulfilled. */
+export async function noteRecord(
+  disk: Disk,
+  paths: IntakePaths,
+  record: JournalRecord,
+): Promise<void> {
+  await replaceSoon(disk, recordPath(paths, record.sha256), prettyJson(record), 0o600);
 }
 
 /** Durable when it returns, but for `lazily`: a record that comes back is settled once more then. */

@@ -63,4 +63,6 @@ export interface IntakeWorld {
   store: IntakeStore;
   trust: Trust;
   parser: Parser;
+  /** A file was found good, and its jobs are on their way into the store. */
+  onStoring?: () => void;
 }

@@ -2,5 +2,6 @@
 export { Inbox, type PassReport } from "./inbox.ts";
 export type { Parser } from "./parser.ts";
 export type { IntakeWorld } from "./ports.ts";
+export { submitFile } from "./submit.ts";
 export { stationTrust } from "./trust.ts";
 export { watchInbox } from "./watcher.ts";

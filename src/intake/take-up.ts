@@ -1,9 +1,10 @@
 import { dirname, join } from "node:path";
-import { ensureDirSynced, removeTree } from "../core/disk.ts";
+import { removeTree } from "../core/disk.ts";
 import { sha256Hex } from "../core/json.ts";
 import { detailJson } from "./detail.ts";
 import {
   dropRecord,
+  noteRecord,
   readRecord,
   settleRecord,
   writeRecord,
@@ -60,24 +61,23 @@ async function openTwin(world: IntakeWorld, file: RipeFile, sha256: string) {
   return twins.find((twin) => twin.open_jobs > 0);
 }
 
-function writePlan(world: IntakeWorld, plan: SubmissionPlan): string {
+async function writePlan(world: IntakeWorld, plan: SubmissionPlan): Promise<string> {
   const { disk, paths } = world;
   const directory = join(paths.runs_dir, plan.directory);
   disk.mkdir(directory, 0o755);
-  const inner = new Set<string>();
-  const last = plan.files.length - 1;
-  for (const [index, { path, bytes }] of plan.files.entries()) {
-    const parent = dirname(join(directory, path));
-    if (parent !== directory && !inner.has(parent)) {
-      ensureDirSynced(disk, parent, 0o755);
-      inner.add(parent);
-    }
-    // With the last file the directory counts as whole, so the others are there before it.
-    if (index === last) for (const one of [...inner, directory]) disk.syncDir(one);
-    disk.createSynced(join(directory, path), bytes, 0o644);
-  }
-  disk.syncDir(directory);
-  disk.syncDir(paths.runs_dir);
+  const directories = new Set([directory]);
+  const create = ({ path, bytes }: SubmissionPlan["files"][number]): string => {
+    const file = join(directory, path);
+    if (!directories.has(dirname(file))) disk.mkdir(dirname(file), 0o755);
+    directories.add(dirname(file));
+    disk.create(file, bytes, 0o644);
+    return file;
+  };
+  // With the last file the directory counts as whole, so the others are there before it.
+  const others = plan.files.slice(0, -1).map(create);
+  await disk.sync([...others, ...directories]);
+  const last = plan.files.slice(-1).map(create);
+  await disk.sync([...last, directory, paths.runs_dir]);
   return directory;
 }
 
@@ -91,10 +91,11 @@ async function store(
   plan: SubmissionPlan,
 ): Promise<TakeUpOutcome> {
   const { disk, paths } = world;
+  world.onStoring?.();
   const storing = { submission_id: id, directory: plan.directory };
   const record = { schema_version: 1 as const, sha256, name: file.name, at_ms: accepted_at_ms };
   writeRecord(disk, paths, { ...record, strikes: 0, storing });
-  const directory = writePlan(world, plan);
+  const directory = await writePlan(world, plan);
   const report = await world.store.accept(
     {
       id,
@@ -144,13 +145,18 @@ async function parse(
     strikes: count,
     storing: null,
   });
+  let noted: Promise<void> | undefined;
   const outcome = await world.parser.parse(
     { schema_version: 1, id, path: file.path, bytes_base64: bytes.toString("base64"), created_ms },
     {
       signal,
-      beforeText: () => writeRecord(disk, paths, begun(strikes)),
+      beforeText() {
+        noted = noteRecord(disk, paths, begun(strikes));
+        noted.catch(() => undefined); // it is waited for below
+      },
     },
   );
+  await noted;
   switch (outcome.kind) {
     case "plan":
       return store(world, file, sha256, id, created_ms, outcome.plan);

@@ -8,6 +8,7 @@ export { liveServing } from "./live-serving.ts";
 export { servingOptions, settingsText, type ServingOptions } from "./serving-options.ts";
 export { readSlots, readSlotStates } from "./slot-reading.ts";
 export { isThisMachine } from "./server-pid.ts";
+export { missingPart } from "./missing-part.ts";
 export { openRunner } from "./open.ts";
 export { modelIdOf } from "./model-id.ts";
 export { runGuard } from "./guard.ts";

@@ -5,7 +5,7 @@ import { requireInbox } from "./confine.ts";
 import { refuseTrackedInbox } from "./git-guard.ts";
 import { stationRoot, type FindOptions } from "./locate.ts";
 import { distrust, loadFiles, refuseNested } from "./open.ts";
-import { resolveLockPath } from "./lock-path.ts";
+import { lockPlace } from "./lock-path.ts";
 import { userPaths } from "./paths.ts";
 import { resolveRunner } from "./runners.ts";
 import { loadMachine } from "./settings.ts";
@@ -52,7 +52,7 @@ export async function checkConfig(options: FindOptions): Promise<ConfigReport> {
   for (const { name } of loaded.value.runners) {
     await collect(faults, loaded.path, () => resolveRunner(loaded.value, name, home));
   }
-  await collect(faults, loaded.path, () => resolveLockPath(env, loaded.value));
+  await collect(faults, loaded.path, () => lockPlace(env, loaded.value));
   let root = "";
   const found = await collect(faults, options.cwd, () => (root = stationRoot(options)));
   if (found) {

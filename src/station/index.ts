@@ -1,5 +1,5 @@
 export { calibrationSettings, type CalibrationSettings } from "./calibration.ts";
-export { checkConfig } from "./check.ts";
+export { checkConfig, type ConfigReport } from "./check.ts";
 export { faultText } from "./config-file.ts";
 export { confine, requireInbox } from "./confine.ts";
 export { initStation } from "./init.ts";
@@ -17,9 +17,9 @@ export { openLocked } from "./lock-file.ts";
 export { inheritsLease, takeLease, type Lease } from "./lease.ts";
 export { livingLeases, type LeaseInfo } from "./lease-info.ts";
 export { Turn } from "./lock-turn.ts";
-export { resolveLockPath } from "./lock-path.ts";
+export { lockPlace, resolveLockPath } from "./lock-path.ts";
 export { findStation } from "./locate.ts";
-export { openStation, type Station } from "./open.ts";
+export { openStation, stationDirs, type Station } from "./open.ts";
 export { settingRows } from "./origin.ts";
 export { isInside, toolEnv, userPaths, type Env } from "./paths.ts";
 export { resolveRunner } from "./runners.ts";

@@ -1,5 +1,5 @@
 import { accessSync, constants } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ensureDir } from "../core/files.ts";
 import { statIfThere } from "./lock-file.ts";
 import { pathVariable, userPaths, type Env } from "./paths.ts";
@@ -31,10 +31,10 @@ function accessible(path: string, mode: number): boolean {
 
 /**
  * Which file is this machine's model lock: `TOUCHSTONED_LOCK`, `lock_path` of machine.yaml, the
- * system-wide one where its directory is there and we may use it, else one of this user's own
- * (whose directory is made). Throws a configuration error where the variable is no absolute path.
+ * system-wide one where its directory is there and we may use it, else one of this user's own.
+ * Nothing is made. Throws a configuration error where the variable is no absolute path.
  */
-export function resolveLockPath(
+export function lockPlace(
   env: Env,
   machine: { lock_path?: string | undefined },
   system_dir: string | undefined = SYSTEM_DIRS[process.platform],
@@ -59,11 +59,20 @@ export function resolveLockPath(
         ? `there is no ${system_dir}`
         : `${system_dir} is there, but this user may not use the lock in it`;
   }
-  const { state_dir } = userPaths(env);
-  ensureDir(state_dir, 0o700);
   return {
-    path: join(state_dir, LOCK_NAME),
+    path: join(userPaths(env).state_dir, LOCK_NAME),
     source: "user",
     why: `${missing}: a lock of this user's own, which other users' programs do not see`,
   };
+}
+
+/** The same for who is about to take it: the directory of a user's own lock is made. */
+export function resolveLockPath(
+  env: Env,
+  machine: { lock_path?: string | undefined },
+  system_dir?: string,
+): LockPlace {
+  const place = lockPlace(env, machine, system_dir);
+  if (place.source === "user") ensureDir(dirname(place.path), 0o700);
+  return place;
 }

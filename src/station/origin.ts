@@ -1,7 +1,7 @@
 import { isAbsolute } from "node:path";
 import { jobSettingsSchema, mergeJobSettings } from "../core/job-settings.ts";
 import { faultsError, isWritten, lineOf, shortPlace, type ConfigFile } from "./config-file.ts";
-import { resolveLockPath } from "./lock-path.ts";
+import { lockPlace } from "./lock-path.ts";
 import { locateStation, stationRoot, type FindOptions } from "./locate.ts";
 import { loadFiles, stationDirs } from "./open.ts";
 import { machineConfigPath, MACHINE_CONFIG_VARIABLE, variable, type Env } from "./paths.ts";
@@ -103,7 +103,7 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
   const { machine, policy } = files;
   const settings = mergeSettings(policy.value, machine.value);
   const dirs = stationDirs(root, env, machine.value);
-  const place = resolveLockPath(env, machine.value);
+  const place = lockPlace(env, machine.value);
   const ofState = ofDirectory(env, "XDG_STATE_HOME");
   const lockOrigin = {
     environment: origin("environment", "environment TOUCHSTONED_LOCK"),
@@ -148,11 +148,14 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
 
 /** What only the policy says: each leaf with its default, or where it stands. */
 function policyRows({ policy }: Files): SettingRow[] {
-  const { local_models, slots, evidence } = policy.value;
+  const { queue, schedule, local_models, slots, evidence, calibration } = policy.value;
   const settings = {
+    queue: { window: "any time", ...queue },
+    schedule,
     local_models: { runner: null, model: null, ...local_models },
     slots,
     evidence,
+    calibration: { window: null, budget_minutes: null, ...calibration },
   };
   return leaves(settings).map(({ path, value }): SettingRow => ({
     key: path.join("."),

@@ -3,6 +3,14 @@ export { askingUser, chainFault, modeFault } from "./guarded.ts";
 export { acquireModelLock, type ModelLock } from "./lock.ts";
 export { resolveLockPath } from "./lock-path.ts";
 export type { Station } from "./open.ts";
-export { requireInbox } from "./confine.ts";
-export { machineConfigPath, POLICY_NAME, userPaths, type Env } from "./paths.ts";
+export { confine, requireInbox } from "./confine.ts";
+export type { Scheduled } from "./queue-schema.ts";
+export {
+  isInside,
+  machineConfigPath,
+  POLICY_NAME,
+  userPaths,
+  variable,
+  type Env,
+} from "./paths.ts";
 export { requireRuns, runsFault } from "./runs-place.ts";

@@ -38,9 +38,12 @@ export interface StationSettings {
   limits: JobLimits;
   power: { keep_awake: "while_running" | "never" };
   inbox: { min_age_seconds: number };
+  queue: Policy["queue"];
+  schedule: Policy["schedule"];
   local_models: Policy["local_models"];
   slots: Policy["slots"];
   evidence: Policy["evidence"];
+  calibration: Policy["calibration"];
   /** Names of the runners of machine.yaml, in its order. */
   runner_names: string[];
   /** Reset commands that may be named here, the runners' own first. */
@@ -220,9 +223,12 @@ export function mergeSettings(policy: Policy, machine: MachineSettings): Station
       keep_awake: machine.power.keep_awake ?? policy.power.keep_awake,
     }),
     inbox: policy.inbox,
+    queue: policy.queue,
+    schedule: policy.schedule,
     local_models: policy.local_models,
     slots: policy.slots,
     evidence: policy.evidence,
+    calibration: policy.calibration,
     runner_names: machine.runners.map(({ name }) => name),
     allowed_reset_commands: allowedResetCommands(machine),
   };

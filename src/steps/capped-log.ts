@@ -1,8 +1,9 @@
-import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
+import { readRange, TAIL_BYTES, trimMiddle } from "../core/capped-file.ts";
 
-/** The end of an output that is kept whatever its length: the cause of a failure stands there. */
-const TAIL_BYTES = 64 * 1024;
+/** Of the output of a step, or of a runner of ours, in a file. */
+export const LOG_MAX_BYTES = 5_000_000;
 
 /**
  * The output of a step in a file of limited size: its beginning, and its end. The step writes to
@@ -16,7 +17,7 @@ export class CappedLog {
   readonly #start: number;
   readonly #max_bytes: number;
 
-  constructor(path: string, max_bytes = 5_000_000) {
+  constructor(path: string, max_bytes = LOG_MAX_BYTES) {
     this.path = path;
     this.#max_bytes = max_bytes;
     this.fd = openSync(path, "a+", 0o644);
@@ -24,40 +25,22 @@ export class CappedLog {
     this.#start = fstatSync(this.fd).size;
   }
 
-  #read(from: number, to: number): Buffer {
-    const start = Math.max(0, from);
-    const bytes = Buffer.alloc(Math.max(0, to - start));
-    const count = readSync(this.fd, bytes, 0, bytes.length, start);
-    return bytes.subarray(0, count);
-  }
-
   /** Takes the middle out where the file has grown beyond its limit. */
   trim(): void {
-    const { size } = fstatSync(this.fd);
-    if (size <= this.#max_bytes) return;
-    const tail = this.#read(size - TAIL_BYTES, size);
-    const head_bytes = Math.floor(this.#max_bytes / 2);
-    try {
-      ftruncateSync(this.fd, head_bytes);
-      const left_out = size - head_bytes - tail.length;
-      writeSync(this.fd, `\n[... ${left_out} bytes left out ...]\n`);
-      writeSync(this.fd, tail);
-    } catch {
-      // A full disk costs the log and nothing else.
-    }
+    trimMiddle(this.fd, this.#max_bytes);
   }
 
   /** Text of the end of what this invocation wrote, without colours. */
   tail(): string {
     const { size } = fstatSync(this.fd);
     const from = Math.max(size - TAIL_BYTES, this.#start <= size ? this.#start : 0);
-    return stripVTControlCharacters(this.#read(from, size).toString("utf8"));
+    return stripVTControlCharacters(readRange(this.fd, from, size).toString("utf8"));
   }
 
   /** Text of the end of the file, whoever wrote it. */
   whole(): string {
     const { size } = fstatSync(this.fd);
-    return stripVTControlCharacters(this.#read(size - TAIL_BYTES, size).toString("utf8"));
+    return stripVTControlCharacters(readRange(this.fd, size - TAIL_BYTES, size).toString("utf8"));
   }
 
   close(): void {

@@ -197,8 +197,10 @@ class EntryRun {
       signal,
       adopted: how.adopted,
       onTree: this.#onTree(kind, how.own),
-      onProgress: (progress) =>
-        emit({ type: "step_progress", entry: this.#row(), step: kind, progress }),
+      onProgress: (progress) => {
+        this.#context.pool.trim();
+        emit({ type: "step_progress", entry: this.#row(), step: kind, progress });
+      },
     });
     // It runs already, and did not have to wait for this.
     this.#context.store.flush();

@@ -1,3 +1,4 @@
+import { trimLog } from "../core/capped-file.ts";
 import { freeDiskMb } from "../core/disk.ts";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
@@ -32,7 +33,7 @@ import {
   type ModelLock,
   type Station,
 } from "../station/index.ts";
-import { CappedLog } from "./capped-log.ts";
+import { CappedLog, LOG_MAX_BYTES } from "./capped-log.ts";
 import { confineModel, loadNamedModel } from "./named-model.ts";
 import type { HeldLock, Loaders, Rooms, RunningStep } from "./rooms.ts";
 import type { StepJob } from "./step-job.ts";
@@ -122,8 +123,10 @@ export function realRooms(options: RealRoomsOptions): Rooms {
     },
     resolveRunner: (name) => resolveRunner(station.machine, name),
     connect: (settings) => connectRunner(settings, { clock }),
-    startRunner: async (settings, { work_dir, signal }) =>
-      startRunner(settings, { clock, new_id, work_dir, signal, env }),
+    async startRunner(settings, { work_dir, signal }) {
+      const started = await startRunner(settings, { clock, new_id, work_dir, signal, env });
+      return { ...started, trim: () => trimLog(started.log_path, LOG_MAX_BYTES) };
+    },
     used_mb: () => usedMemoryMb(),
     free_disk_mb: freeDiskMb,
     startStep(job, { api_key, lock, onTree }) {

@@ -16,6 +16,8 @@ export interface OwnRunner {
   runner: Runner;
   url: string;
   pid: number;
+  /** Keeps its log within bounds; to be called now and then. */
+  trim(): void;
   stop(): Promise<void>;
   exited: Promise<TreeExit>;
 }

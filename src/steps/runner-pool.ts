@@ -96,6 +96,11 @@ export class RunnerPool {
     return state;
   }
 
+  /** Keeps the log of the runner of ours within bounds. */
+  trim(): void {
+    this.#own?.process.trim();
+  }
+
   /** How the runner of ours ended, if it has; for the cause of a failed step. */
   ended(): string | null {
     return this.#own?.ended ?? null;

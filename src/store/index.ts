@@ -1,4 +1,5 @@
 export { setAside } from "./sqlite/set-aside.ts";
+export { openStill, type StillStore } from "./sqlite/open-still.ts";
 export { openSqliteStore, type OpenedStore, type SqliteOptions } from "./sqlite/open.ts";
 export {
   OWNER_SILENCE_MS,

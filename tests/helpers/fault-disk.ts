@@ -158,6 +158,14 @@ export class FaultDisk implements Disk {
   }
 
   createSynced(path: string, data: Uint8Array | string, mode: number): void {
+    this.#create(path, data, mode, true);
+  }
+
+  create(path: string, data: Uint8Array | string, mode: number): void {
+    this.#create(path, data, mode, false);
+  }
+
+  #create(path: string, data: Uint8Array | string, mode: number, synced: boolean): void {
     this.step("open", path);
     const dir = this.#dir(dirname(path), "open");
     const name = basename(path);
@@ -167,6 +175,7 @@ export class FaultDisk implements Disk {
     try {
       this.step("write", path);
       inode.content = Buffer.from(data);
+      if (!synced) return;
       this.step("fsync", path);
       inode.synced = inode.content;
     } catch (error) {
@@ -227,6 +236,18 @@ export class FaultDisk implements Disk {
     const dir = this.#dir(path, "fsync");
     const of = this.#pending.filter(({ add, remove }) => add?.dir === dir || remove?.dir === dir);
     for (const change of of) this.#settle(change);
+  }
+
+  async sync(paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      const inode = this.#get(path, "open");
+      if (inode.kind === "directory") {
+        this.syncDir(path);
+        continue;
+      }
+      this.step("fsync", path);
+      inode.synced = inode.content;
+    }
   }
 
   /** How many changes of names a crash now could lose, each by itself. */

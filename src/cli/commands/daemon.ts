@@ -1,22 +1,26 @@
 import { EXIT, type ExitCode } from "../../core/errors.ts";
-import { canStartAnew, selfCommand, startAnew } from "../../core/program.ts";
+import { canStartAnew, packageVersion, selfCommand, startAnew } from "../../core/program.ts";
 import { runForAnswer } from "../../core/tool.ts";
-import { runDaemon, type OpenedStation } from "../../daemon/resident.ts";
+import { runDaemon, takeServiceManager, type OpenedStation } from "../../daemon/resident.ts";
 import type { CommandAction, CommandContext } from "../context.ts";
+import { secondsOption } from "../seconds.ts";
 
 export interface DaemonCommandOptions {
   station?: string;
   json?: boolean;
+  stopWithin?: string;
 }
 
 /** The station as it was opened first, for the process that this one becomes. */
 const OPENED_VARIABLE = "TOUCHSTONED_OPENED";
 
-/** Nothing that we start is to see it. */
+/** Nothing that we start is to see it; one of another version may mean something else by it. */
 function openedBefore(): OpenedStation | undefined {
   const text = process.env[OPENED_VARIABLE];
   delete process.env[OPENED_VARIABLE];
-  return text === undefined ? undefined : (JSON.parse(text) as OpenedStation);
+  if (text === undefined) return undefined;
+  const { version, ...opened } = JSON.parse(text) as OpenedStation & { version: string };
+  return version === packageVersion() ? opened : undefined;
 }
 
 /**
@@ -38,6 +42,11 @@ async function openInChild(
 
 export const run: CommandAction<DaemonCommandOptions> = async (options, context) => {
   const { terminal, clock, env } = context;
+  const stop_within_s = secondsOption("--stop-within", options.stopWithin, "120") ?? null;
+  // Before the first child is started.
+  const service = takeServiceManager(process.env, process.pid);
+  // Of what runs: its files may be replaced meanwhile.
+  const version = packageVersion();
   const opened = openedBefore() ?? (await openInChild(options, context));
   if (typeof opened === "number") return context.signal.aborted ? EXIT.done : opened;
   const stamp = (): string => new Date(clock.now_ms()).toISOString();
@@ -47,6 +56,8 @@ export const run: CommandAction<DaemonCommandOptions> = async (options, context)
     clock,
     env,
     renewable: canStartAnew,
+    service,
+    stop_within_s,
     onSignals({ stop, rescan }) {
       context.takeSignals((signal) => {
         if (signal === "SIGHUP") return rescan();
@@ -62,7 +73,8 @@ export const run: CommandAction<DaemonCommandOptions> = async (options, context)
     },
   });
   if (end === "outgrown" && !stopped) {
-    startAnew({ ...env, [OPENED_VARIABLE]: JSON.stringify(opened) });
+    const known = JSON.stringify({ version, ...opened });
+    startAnew({ ...env, ...service?.variables, [OPENED_VARIABLE]: known });
   }
   return EXIT.done;
 };

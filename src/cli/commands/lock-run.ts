@@ -8,7 +8,8 @@ import {
   resolveLockPath,
   type ModelLock,
 } from "../../station/index.ts";
-import { runCommandOf, waitSeconds } from "../run-command.ts";
+import { runCommandOf } from "../run-command.ts";
+import { secondsOption } from "../seconds.ts";
 import type { CommandAction, CommandContext } from "../context.ts";
 
 export interface LockRunOptions {
@@ -20,7 +21,7 @@ async function takeLock(options: LockRunOptions, context: CommandContext): Promi
   const { path } = resolveLockPath(context.env, loadMachineSettings(context.env));
   return acquireModelLock({
     path,
-    wait_s: waitSeconds(options.wait, "3600"),
+    wait_s: secondsOption("--wait", options.wait, "3600") ?? 0,
     holder: {
       purpose: `lock run ${basename(options.command[0] ?? "").slice(0, 100)}`,
       run_id: null,

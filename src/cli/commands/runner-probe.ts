@@ -1,9 +1,7 @@
-import { existsSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
 import { EXIT, usageError, type ExitCode } from "../../core/errors.ts";
 import {
   connectRunner,
-  embeddedInstalled,
+  missingPart,
   RUNNER_KINDS,
   type RunnerSettings,
   type RunnerStatus,
@@ -32,23 +30,6 @@ function settingsOf(options: Options, { env }: CommandContext): RunnerSettings {
   if (options.url === undefined) return resolveRunner(loadMachineSettings(env), options.name);
   if (options.name !== undefined) throw usageError("give a name or --url, not both");
   return undeclared(options.url, options.kind);
-}
-
-/** What a runner lacks that would only be started when it is needed; null where all is there. */
-function missingPart(settings: RunnerSettings, env: CommandContext["env"]): string | null {
-  const { start } = settings;
-  if (start === null) return "no url and no start";
-  if (!existsSync(start.model_file)) return `there is no model file ${start.model_file}`;
-  if (settings.kind === "embedded") {
-    return embeddedInstalled(env) === null
-      ? "the embedded runner is not installed: touchstoned runner install embedded"
-      : null;
-  }
-  const binary = start.binary ?? settings.kind;
-  const places = isAbsolute(binary)
-    ? [binary]
-    : (env["PATH"] ?? "").split(":").map((dir) => join(dir, binary));
-  return places.some((place) => existsSync(place)) ? null : `there is no program ${binary}`;
 }
 
 function modelLine(model: ServedModel): string {

@@ -8,7 +8,8 @@ import {
   takeLease,
   type Lease,
 } from "../../station/index.ts";
-import { runCommandOf, waitSeconds } from "../run-command.ts";
+import { runCommandOf } from "../run-command.ts";
+import { secondsOption } from "../seconds.ts";
 import { askAllowed } from "../slots-answer.ts";
 import type { CommandAction, CommandContext } from "../context.ts";
 
@@ -24,7 +25,7 @@ async function takeSlot(options: SlotsRunOptions, context: CommandContext): Prom
   const { station, runner, model } = options;
   const question = { station, runner, model };
   const { path } = resolveLockPath(context.env, loadMachineSettings(context.env));
-  const wait_s = waitSeconds(options.wait, "600");
+  const wait_s = secondsOption("--wait", options.wait, "600") ?? 0;
   const first = await askAllowed(question, context);
   return takeLease({
     path,

@@ -79,14 +79,18 @@ export class Calibration {
 
   /** Under the model lock. */
   async run(): Promise<CalibrationOutcome> {
-    const { station, clock } = this.#options;
-    const back = await makeRoom(this.#plan, clock, station.state_dir);
+    const { station, clock, wish } = this.#options;
+    const { state_dir, runs_dir } = station;
+    const { note } = this.#world;
+    // Before anything of the production runner is touched: there may be nothing to measure with.
+    const corpus = chooseCorpus({ path: wish.corpus, state_dir, runs_dir, note });
+    const back = await makeRoom(this.#plan, clock, state_dir);
     try {
       const attached = this.#plan.residency === "attached";
       const except = attached ? this.#plan.settings.name : null;
       const neighbours = neighboursOf(station.machine, except, clock);
       await refuseCompany(this.#plan, neighbours);
-      return await this.#measure(neighbours);
+      return await this.#measure(corpus, neighbours);
     } finally {
       const trouble = await back();
       if (trouble !== null) this.#world.note(`the production runner is not back: ${trouble}`);
@@ -106,12 +110,13 @@ export class Calibration {
     return Math.min(max_slots, live.slots);
   }
 
-  async #measure(neighbours: ReturnType<typeof neighboursOf>): Promise<CalibrationOutcome> {
-    const { station, wish, clock, signal, onEvent } = this.#options;
+  async #measure(
+    corpus: Corpus,
+    neighbours: ReturnType<typeof neighboursOf>,
+  ): Promise<CalibrationOutcome> {
+    const { station, wish, clock, signal, give_way, onEvent } = this.#options;
     const { production_sampling: sampling } = wish;
     const { state_dir, runs_dir, settings } = station;
-    const { note } = this.#world;
-    const corpus = chooseCorpus({ path: wish.corpus, state_dir, runs_dir, note });
     const max_slots = await this.#maxSlots();
     const mark = binaryMark(this.#plan, this.#options.env);
     const { model, facts } = await modelFacts(this.#plan, this.#world);
@@ -163,6 +168,7 @@ export class Calibration {
         onProgress: (progress) => onEvent({ kind: "progress", progress }),
         max_age_days,
         ...(signal === undefined ? {} : { signal }),
+        ...(give_way === undefined ? {} : { give_way }),
         ...(wish.budget_s === undefined ? {} : { budget_s: wish.budget_s }),
         ...(wish.extras === undefined ? {} : { extras: wish.extras }),
         ...(sampling === undefined ? {} : { production_sampling: sampling }),

@@ -33,6 +33,8 @@ export interface CalibrateOptions {
   clock: Clock;
   lock_wait_s: number;
   signal?: AbortSignal | undefined;
+  /** Lets the step that is under way end, and begins no other. */
+  give_way?: AbortSignal | undefined;
   onEvent: (event: CalibrationEvent) => void;
   random?: (() => number) | undefined;
   /** What reads this machine's state; the probes' own where left out. */

@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { EXIT, systemErrorCode, TouchstonedError } from "../../core/errors.ts";
@@ -6,6 +6,7 @@ import { ensureDir, syncDir } from "../../core/files.ts";
 import type { Store } from "../store.ts";
 import { SqliteStore } from "./adapter.ts";
 import { Database } from "./database.ts";
+import { lookAt } from "./look-at.ts";
 import { migrate } from "./migrations.ts";
 import { loadSqlite } from "./load.ts";
 import { setAside, setCompanionsAside } from "./set-aside.ts";
@@ -43,41 +44,6 @@ PRAGMA checkpoint_fullfsync = ON;
 PRAGMA foreign_keys = ON;
 PRAGMA trusted_schema = OFF;
 `;
-
-type Found = "nothing" | "sqlite" | "other";
-
-const MAGIC = "SQLite format 3\0";
-const SMALLEST_PAGE = 512;
-
-/**
- * Asked before SQLite sees the file: its closing of a file that is none of its own removes the
- * `-wal` beside it, which is evidence.
- */
-function hasMagic(path: string, size: number): boolean {
-  const fd = openSync(path, "r");
-  try {
-    const head = Buffer.alloc(MAGIC.length);
-    readSync(fd, head, 0, head.length, 0);
-    return size >= SMALLEST_PAGE && head.toString("latin1") === MAGIC;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function lookAt(path: string): Found {
-  try {
-    const stat = statSync(path);
-    accessSync(path, constants.R_OK | constants.W_OK);
-    if (!stat.isFile()) return "other";
-    if (stat.size === 0) return "nothing";
-    return hasMagic(path, stat.size) ? "sqlite" : "other";
-  } catch (error) {
-    const code = systemErrorCode(error);
-    if (code === "ENOENT") return "nothing";
-    if (code === "EACCES" || code === "EPERM" || code === "EROFS") throw notPermitted(path, error);
-    throw error;
-  }
-}
 
 function create(path: string): void {
   try {

@@ -245,7 +245,21 @@ describe("what people are told meanwhile", () => {
     expect(forecast(emptyState(METHOD, CORPUS.summary))).toEqual({
       remaining_s_low: null,
       remaining_s_high: null,
+      steps_done: 0,
+      steps_about: 17,
     });
+  });
+
+  test("steps only grow in number, and at the end are as many as were foretold last", async () => {
+    const seen: SweepProgress[] = [];
+    await sweepOn(new TwistedDevice(), { onProgress: (progress) => seen.push(progress) });
+    const done = seen.map(({ steps_done }) => steps_done);
+    expect(done).toEqual(done.toSorted((a, b) => a - b));
+    expect(done.at(-1)).toBeGreaterThan(10);
+    expect(seen.every(({ steps_done, steps_about }) => steps_about >= steps_done)).toBe(true);
+    const middle = seen[Math.floor(seen.length / 2)];
+    expect(middle?.steps_about).toBeGreaterThan((done.at(-1) ?? 0) / 3);
+    expect(middle?.steps_about).toBeLessThan((done.at(-1) ?? 0) * 3);
   });
 });
 

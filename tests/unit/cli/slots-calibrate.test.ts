@@ -44,6 +44,8 @@ const PROGRESS = {
   message: "2 slots against 1 slot",
   remaining_s_low: 240,
   remaining_s_high: 3600,
+  steps_done: 4,
+  steps_about: 9,
 } as const;
 
 test.each([

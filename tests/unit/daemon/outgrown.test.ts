@@ -1,60 +1,21 @@
 import { expect, test } from "vitest";
-import { silentLog } from "../../../src/core/log.ts";
-import { Loop, type LoopDeps } from "../../../src/daemon/loop.ts";
-import type { Store } from "../../../src/store/index.ts";
+import type { Loop } from "../../../src/daemon/loop.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { loopOver, NO_FILES } from "./quiet-loop.ts";
 
 /** A loop over an empty queue; `looks` says what each look at the inbox gives, the last one on. */
 function quietLoop(change: { grown?: boolean; next_look_ms?: (look: number) => number | null }) {
   const clock = new FakeClock({ jumpSleeps: true });
   let looks = 0;
-  const ignore = (): void => undefined;
-  const loop: Loop = new Loop({
-    store: {
-      failDependants: async () => [],
-      submissions: async () => [],
-      nextDue: async () => null,
-    } as unknown as Store,
+  const loop: Loop = loopOver(clock, {
     inbox: {
       async pass() {
         looks += 1;
         if (looks === 10) loop.stop();
-        const next_look_ms = change.next_look_ms?.(looks) ?? null;
-        return {
-          blocked: null,
-          outcomes: [],
-          waiting: 0,
-          not_looked_at: 0,
-          next_look_ms,
-          warnings: [],
-        };
+        return { ...NO_FILES, next_look_ms: change.next_look_ms?.(looks) ?? null };
       },
       finishEnded: async () => ({ placed: [], troubles: [] }),
     },
-    summaries: { sync: async () => undefined, ids: () => [] },
-    report: {
-      warn: ignore,
-      say: ignore,
-      state: ignore,
-      inboxBlocked: ignore,
-      jobStarts: ignore,
-      fileStuck: ignore,
-      jobEnds: ignore,
-    } satisfies LoopDeps["report"],
-    clock,
-    log: silentLog(),
-    owner_id: "host",
-    runners: [],
-    memory_mb: null,
-    random: () => 1,
-    uptime_ms: () => null,
-    refresh: async () => undefined,
-    diskLow: () => null,
-    takeLock: async () => ({ path: "", release: ignore }),
-    jobRun: () => {
-      throw new Error("there is no job");
-    },
-    reap: async () => undefined,
     grown: () => change.grown ?? true,
   });
   return { loop, clock, looks: () => looks };

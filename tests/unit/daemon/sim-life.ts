@@ -91,12 +91,14 @@ export class Life {
       lstat: guarded(disk.lstat),
       read: guarded(disk.read),
       createSynced: guarded(disk.createSynced),
+      create: guarded(disk.create),
       link: guarded(disk.link),
       rename: guarded(disk.rename),
       unlink: guarded(disk.unlink),
       mkdir: guarded(disk.mkdir),
       rmdir: guarded(disk.rmdir),
       syncDir: guarded(disk.syncDir),
+      sync: guarded(disk.sync),
     };
     /* oxlint-enable typescript/unbound-method */
   }
@@ -143,6 +145,7 @@ export class Life {
       jobStarts: ignore,
       fileStuck: ignore,
       jobEnds: ignore,
+      window: ignore,
     };
     return new Loop({
       store,
@@ -150,6 +153,7 @@ export class Life {
       report,
       clock,
       log: LOG,
+      idle: sim.idle.workOf(this, sim, this.#hard.signal),
       summaries: {
         sync: async () => {},
         ids: () => [],
@@ -161,7 +165,9 @@ export class Life {
       uptime_ms: () => sim.uptime_ms(),
       refresh: async () => undefined,
       grown: () => false,
-      diskLow: () => (sim.disk_full ? "disk low" : null),
+      barred: () => (sim.disk_full ? "disk low" : null),
+      opensAt: async () => null,
+      pulse: undefined,
       takeLock: async () => sim.takeLock(this),
       reap: () => this.#reap(),
       jobRun: (job) => this.#jobRun(job),

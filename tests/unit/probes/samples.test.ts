@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { differences, sampleFiles, samplesOf } from "../../helpers/sample-index.ts";
+import { SERVICE_READERS } from "../daemon/service/read-services.ts";
 import { GPU_READERS } from "./read-gpu.ts";
 import { LINUX_READERS } from "./read-linux.ts";
 import { MACOS_READERS } from "./read-macos.ts";
 
-const READERS = { ...LINUX_READERS, ...MACOS_READERS, ...GPU_READERS };
+const READERS = { ...LINUX_READERS, ...MACOS_READERS, ...GPU_READERS, ...SERVICE_READERS };
 const SAMPLES = samplesOf("probes");
 
 describe.each(Object.keys(READERS))("%s", (tool) => {

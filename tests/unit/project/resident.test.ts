@@ -24,7 +24,16 @@ test("the daemon that waits for weeks keeps neither schemas nor parsers of what 
   const brought = broughtBy("src/daemon/resident.ts");
   expect(brought).toContain("src/daemon/loop.ts");
   expect(brought).toContain("pino");
-  const heavy = ["zod", "yaml", "execa", "systeminformation", "simple-git", "ajv", "node:http"];
+  const heavy = [
+    "zod",
+    "yaml",
+    "execa",
+    "systeminformation",
+    "simple-git",
+    "ajv",
+    "croner",
+    "node:http",
+  ];
   expect(heavy.filter((name) => brought.has(name))).toEqual([]);
 });
 

@@ -22,6 +22,8 @@ describe("runners of our own", () => {
       "start b",
       "stop b",
     ]);
+    // Their logs grow while steps run.
+    expect(w.trims).toBeGreaterThan(0);
   });
 
   test("one that died is the cause of its entry's failure and no matter to the next", async () => {

@@ -39,6 +39,8 @@ export class World {
   readonly dir = memoryDir();
   readonly clock = new FakeClock({ jumpSleeps: true });
   readonly log: string[] = [];
+  /** How often the log of a runner of ours was kept within bounds. */
+  trims = 0;
   readonly events: RunEvent[] = [];
   readonly stop = new AbortController();
   /** `KIND MODEL` to what happens at each run of that step; the last one stays. */
@@ -135,6 +137,7 @@ export class World {
           url: `http://own-${settings.name}`,
           pid: 1,
           exited,
+          trim: () => void (this.trims += 1),
           stop: async () => void this.log.push(`stop ${settings.name}`),
         };
       },

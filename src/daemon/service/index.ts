@@ -1,0 +1,10 @@
+export { inspectService } from "./inspect.ts";
+export { controlService, type ControlAction } from "./control.ts";
+export { wantedOf } from "./choice.ts";
+export { installService } from "./install.ts";
+export { installedService, logText, managerLog, showLog } from "./logs.ts";
+export { planUninstall, uninstallService } from "./uninstall.ts";
+export { serviceHost } from "./host.ts";
+export type { Step, Watcher } from "./steps.ts";
+export type { ManagerKind, Problem, ServiceReport } from "./types.ts";
+export { upgradeService } from "./upgrade.ts";

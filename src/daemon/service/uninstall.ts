@@ -1,0 +1,177 @@
+import { existsSync, lstatSync, readdirSync, rmdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { userCacheDir } from "../../core/user-dirs.ts";
+import { isInside, machineConfigPath } from "../../station/resident.ts";
+import { installedKind, requireRoot, type Wanted } from "./choice.ts";
+import type { ServiceHost } from "./host.ts";
+import { installedKinds } from "./inspect.ts";
+import { endStep, stepLives } from "./manager.ts";
+import { managerOf } from "./managers.ts";
+import { placesOf, type Places } from "./places.ts";
+import { readRecord, type ServiceRecord } from "./record.ts";
+import { perform, removeStep, step, type Step, type StepDone, type Watcher } from "./steps.ts";
+import type { ManagerKind } from "./types.ts";
+
+export interface UninstallOptions {
+  wanted: Wanted | undefined;
+  /** State of our own goes as well. */
+  purge: boolean;
+  /** With `purge`: the runs, too. */
+  runs: boolean;
+  watcher: Watcher;
+}
+
+/** Something that stays, and whose it is. */
+interface Staying {
+  path: string;
+  what: string;
+}
+
+export interface UninstallPlan {
+  /** null: nothing is installed. */
+  manager: ManagerKind | null;
+  station: string | null;
+  /** In this order. */
+  steps: Step[];
+  /** Paths of the state that go; empty without `purge`. */
+  purged: string[];
+  stays: Staying[];
+}
+
+export interface UninstallOutcome {
+  manager: ManagerKind | null;
+  dry_run: boolean;
+  steps: StepDone[];
+  changed: boolean;
+  stays: Staying[];
+}
+
+function names(directory: string): string[] {
+  try {
+    return readdirSync(directory).sort();
+  } catch {
+    return [];
+  }
+}
+
+/** What of the state is a person's: runs, unless they are asked for, and evidence that no git has yet. */
+function keepsOf(record: ServiceRecord, runs: boolean): Staying[] {
+  const { state_dir, runs_dir } = record;
+  const outbox = join(state_dir, "outbox");
+  const keeps: Staying[] = [];
+  if (!runs && names(runs_dir).length > 0)
+    keeps.push({ path: runs_dir, what: "runs: your results" });
+  if (names(outbox).length > 0) {
+    keeps.push({
+      path: outbox,
+      what: "evidence that is not committed yet: touchstoned evidence commit",
+    });
+  }
+  return keeps;
+}
+
+/** The state that goes with `--purge`: everything of this station's but what is a person's. */
+function purgedPaths(record: ServiceRecord, keeps: readonly Staying[], runs: boolean): string[] {
+  const { state_dir, runs_dir } = record;
+  const kept = keeps.map(({ path }) => path);
+  const paths = names(state_dir)
+    .map((name) => join(state_dir, name))
+    // Not what holds something that is kept, either.
+    .filter((path) => !kept.some((keep) => isInside(path, keep)));
+  const away = runs && !isInside(state_dir, runs_dir) && existsSync(runs_dir) ? [runs_dir] : [];
+  const cache = userCacheDir({ HOME: record.account.home, ...record.env });
+  return [...paths, ...away, ...(existsSync(cache) ? [cache] : [])];
+}
+
+/** What is not ours to take away. */
+function staysOf(record: ServiceRecord, keeps: Staying[], purge: boolean): Staying[] {
+  const env = { HOME: record.account.home, ...record.env };
+  const embedded = join(dirname(record.state_dir), "embedded");
+  return [
+    { path: record.station, what: "the station: inbox, packs, evidence" },
+    { path: machineConfigPath(env), what: "your machine.yaml" },
+    ...(purge ? keeps : [{ path: record.state_dir, what: "queue, log, runs and keys (--purge)" }]),
+    { path: embedded, what: "the embedded runner, which every station uses" },
+  ].filter(({ path }) => existsSync(path));
+}
+
+/** Files of the installation beside the definition. */
+function programPaths(places: Places, record: ServiceRecord | undefined): string[] {
+  const { lib, launch, current, versions, stopped } = places;
+  const crash = record === undefined ? [] : [record.crash_log];
+  return [
+    launch,
+    current,
+    `${current}.new`,
+    versions,
+    stopped,
+    join(lib, "cron.lock"),
+    ...crash,
+    places.record,
+  ];
+}
+
+/** Takes a directory away where nothing is in it any more. */
+function emptyDirStep(path: string): Step {
+  const empty = () => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return {
+    what: "remove",
+    target: path,
+    needed: () => empty() && names(path).length === 0,
+    run: () => rmdirSync(path),
+  };
+}
+
+/** A step whose daemon was killed runs on, and holds the model lock. */
+function endStepOf(record: ServiceRecord, { clock }: ServiceHost): Step {
+  return step(
+    "run",
+    "end the step that runs on; its job goes on where it stopped when a daemon runs again",
+    () => stepLives(record),
+    () => endStep(record, clock),
+  );
+}
+
+/** What `uninstall` will do. Looks only. */
+export function planUninstall(host: ServiceHost, options: UninstallOptions): UninstallPlan {
+  const { wanted, purge, runs, watcher } = options;
+  if (wanted === undefined && installedKinds(host).length === 0) {
+    return { manager: null, station: null, steps: [], purged: [], stays: [] };
+  }
+  const kind = installedKind(host, wanted);
+  if (!watcher.dry_run) requireRoot(host, kind, "uninstall --system");
+  const places = placesOf(kind, host);
+  const record = readRecord(places);
+  const keeps = record === undefined ? [] : keepsOf(record, runs);
+  const purged = purge && record !== undefined ? purgedPaths(record, keeps, runs) : [];
+  return {
+    manager: kind,
+    station: record?.station ?? null,
+    steps: [
+      ...managerOf(kind, host, record).deactivate(),
+      ...(record === undefined ? [] : [endStepOf(record, host)]),
+      ...purged.map((path) => removeStep(path)),
+      ...(purge && record !== undefined ? [emptyDirStep(record.state_dir)] : []),
+      ...programPaths(places, record).map((path) => removeStep(path)),
+      emptyDirStep(places.lib),
+      ...(purge && record !== undefined ? [emptyDirStep(dirname(record.state_dir))] : []),
+    ],
+    purged,
+    stays: record === undefined ? [] : staysOf(record, keeps, purge),
+  };
+}
+
+/** Does what was planned. What is gone already is no trouble. */
+export async function uninstallService(
+  plan: UninstallPlan,
+  watcher: Watcher,
+): Promise<UninstallOutcome> {
+  const steps = await perform(plan.steps, watcher);
+  return {
+    manager: plan.manager,
+    dry_run: watcher.dry_run,
+    steps,
+    changed: steps.some(({ changed }) => changed),
+    stays: plan.stays,
+  };
+}
