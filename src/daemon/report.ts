@@ -3,8 +3,8 @@ import type { Log } from "../core/log.ts";
 import type { Job } from "../queue/resident.ts";
 import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
+import { doingText, IDLE, minutesText, type IdleSnapshot } from "./idle/snapshot.ts";
 import type { ScheduledView } from "./schedule.ts";
-import { IDLE, type IdleSnapshot } from "./idle/snapshot.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
 /** Within so long a change is on disk: many come at once, and nobody need wait for the disk. */
@@ -44,8 +44,8 @@ export class Report {
   #opens_ms: number | null = null;
   #schedule: readonly ScheduledView[] = [];
   #state: State | null = null;
-  #pending: NodeJS.Timeout | null = null;
   #idle: IdleSnapshot = IDLE;
+  #pending: NodeJS.Timeout | null = null;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -112,6 +112,12 @@ export class Report {
     this.#write();
   }
 
+  /** What is done in idle hours, or why not. */
+  idle(snapshot: IdleSnapshot): void {
+    this.#idle = snapshot;
+    this.#write();
+  }
+
   /** When jobs may start, wall clock; null: at any time. */
   window(opens_ms: number | null): void {
     const later = opens_ms !== null && opens_ms > this.#options.clock.now_ms();
@@ -131,17 +137,12 @@ export class Report {
       const step = running.step === null ? "" : `, ${running.step}`;
       return `${stopping}${running.model_id} (job ${running.job_id})${step}`;
     }
+    if (this.#idle.doing !== null) return `${stopping}${doingText(this.#idle.doing, minutesText)}`;
     if (state.stop !== "none") return "stopping";
     if (state.disk_low !== null) return state.disk_low;
     if (state.lock_held !== null) return `waiting for the model lock, ${state.lock_held}`;
     if (this.#opens_ms === null || state.due_at_ms === null) return "idle";
     return `jobs wait for the window, which opens at ${isoTime(this.#opens_ms)}`;
-  }
-
-  /** What is done in idle hours, or why not. */
-  idle(snapshot: IdleSnapshot): void {
-    this.#idle = snapshot;
-    this.#write();
   }
 
   inboxBlocked(reason: string | null): void {

@@ -11,9 +11,9 @@ function statusOf(change: Partial<StationStatus> = {}): StationStatus {
   const daemon = { running: true, pid: 7, since: null, phase: "idle", stopping: false } as const;
   const nothing = { running: null, orphan: null, counts: null, inbox: [], warnings: [] };
   const rest = { inbox_blocked: null, store_trouble: null, evidence_waiting: null, wrong: null };
-  const base = { root: "/b", state_dir: "/s", why_idle: "idle" };
-  // Other parts of it are not looked at here.
-  return { ...base, daemon, blocked, ...nothing, ...rest, ...change } as StationStatus;
+  const idle = { idle_work: null, measurements_wait: [], schedule: [] };
+  const base = { root: "/b", state_dir: "/s", why_idle: "idle", ...idle };
+  return { ...base, daemon, blocked, ...nothing, ...rest, ...change };
 }
 
 describe("what is wrong", () => {
