@@ -11,8 +11,8 @@ function statusOf(change: Partial<StationStatus> = {}): StationStatus {
   const daemon = { running: true, pid: 7, since: null, phase: "idle", stopping: false } as const;
   const nothing = { running: null, orphan: null, counts: null, inbox: [], warnings: [] };
   const rest = { inbox_blocked: null, store_trouble: null, evidence_waiting: null, wrong: null };
-  const hours = { schedule: [], idle_work: null, measurements_wait: [] };
-  const base = { root: "/b", state_dir: "/s", why_idle: "idle", ...hours };
+  const idle = { idle_work: null, measurements_wait: [], schedule: [] };
+  const base = { root: "/b", state_dir: "/s", why_idle: "idle", ...idle };
   return { ...base, daemon, blocked, ...nothing, ...rest, ...change };
 }
 
@@ -32,6 +32,10 @@ describe("what is wrong", () => {
 
   it("is nothing where no daemon runs and nothing waits for one", () => {
     expect(whatIsWrong(statusOf(), null, NOW)).toBeNull();
+    const inbox = [{ ...FILE, stuck: "it is no queue file" }];
+    expect(whatIsWrong(statusOf({ inbox }), null, NOW)).toBe(
+      "a.yaml is not taken up: it is no queue file",
+    );
   });
 
   it.each<[string, Partial<StationStatus>, Partial<typeof LIVE> | { barred: string } | null]>([
