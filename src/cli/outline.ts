@@ -13,7 +13,7 @@ export interface OptionOutline {
   about: string;
 }
 
-export interface ArgumentOutline {
+interface ArgumentOutline {
   /** `<file>`, `[ids...]` as help shows it. */
   shown: string;
   kind: ValueKind;

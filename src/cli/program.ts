@@ -8,6 +8,7 @@ import { declareConfig } from "./declare/config.ts";
 import { declareDaemon } from "./declare/daemon.ts";
 import { declareEval } from "./declare/eval.ts";
 import { declareEvidence } from "./declare/evidence.ts";
+import { declareIdleHours } from "./declare/idle-hours.ts";
 import { declareInit } from "./declare/init.ts";
 import { declareJudge } from "./declare/judge.ts";
 import { declareLock } from "./declare/lock.ts";
@@ -55,7 +56,29 @@ const DECLARATIONS: readonly Declare[] = [
   declareStep,
   declareTakeUp,
   declareOpenStation,
+  declareIdleHours,
 ];
+
+/** Under which heading `--help` shows a command; what is not named stands under "Commands:". */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  "Set up:": ["init", "config", "runner", "install", "uninstall", "upgrade", "completion"],
+  "The daemon:": ["daemon", "start", "stop", "restart", "logs"],
+  "Look after it:": ["status", "doctor", "fsck"],
+  "Benchmarks:": ["queue", "eval", "judge", "model"],
+  "Requests at once:": ["slots", "evidence"],
+  "Your own scripts:": ["lock"],
+};
+
+const AFTER = `
+First steps:
+  touchstoned init ~/bench && cd ~/bench     # a station; then declare a runner in machine.yaml
+  touchstoned doctor                         # what is missing, and what to do about it
+  touchstoned queue submit inbox/examples/night.yaml
+  touchstoned daemon
+
+touchstoned COMMAND --help says more of each, with examples; man touchstoned has it all.
+Exit codes: 0 done, 1 something failed, 2 usage, 3 refused, 64 bad input file, 69 runner or store not
+there, 75 busy, try later, 78 bad configuration.`;
 
 /** The whole program as it is declared; `act` ties each command to what it does. */
 export function buildProgram(act: Act, terminal: Pick<Terminal, "out" | "err">): Command {
@@ -71,7 +94,14 @@ export function buildProgram(act: Act, terminal: Pick<Terminal, "out" | "err">):
     })
     .showHelpAfterError("(add --help for the options)");
   for (const declare of DECLARATIONS) declare(program, act);
-  return program;
+  for (const [heading, names] of Object.entries(GROUPS)) {
+    for (const command of program.commands) {
+      if (names.includes(command.name())) command.helpGroup(heading);
+    }
+  }
+  const help = new Command("help").argument("[command]").helpOption(false);
+  help.description("the same as COMMAND --help").helpGroup("Look after it:");
+  return program.addHelpCommand(help).addHelpText("after", AFTER);
 }
 
 /** Parses `argv` (without program and script), runs what it asks for, gives the exit code. */

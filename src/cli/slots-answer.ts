@@ -32,6 +32,7 @@ const ask: AnswerWorld["ask"] = async (runner, model, before) => {
     declared_slots,
     limit_ms: RUNNER_LIMIT_MS,
     service: (before as LiveRunner | null)?.service,
+    serving: (before as LiveRunner | null)?.serving,
   });
   return answer.ok ? { ok: true, facts: answer.runner } : answer;
 };

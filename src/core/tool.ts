@@ -47,11 +47,15 @@ export function runTool(
 export function runForAnswer(
   file: string,
   args: readonly string[],
-  options: { cwd: string; quiet?: boolean },
+  options: { cwd: string; quiet?: boolean; timeout_s?: number },
 ): Promise<{ exit_code: number | null; answer: string; complaints: string }> {
   return new Promise((resolve) => {
     const stderr = options.quiet === true ? "pipe" : "inherit";
-    const child = spawn(file, args, { stdio: ["ignore", "pipe", stderr], cwd: options.cwd });
+    const child = spawn(file, args, {
+      stdio: ["ignore", "pipe", stderr],
+      cwd: options.cwd,
+      ...(options.timeout_s === undefined ? {} : { timeout: options.timeout_s * 1000 }),
+    });
     let answer = "";
     let complaints = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (answer += text));

@@ -55,6 +55,11 @@ export class Configuration {
     return this.#fault;
   }
 
+  /** Another text in one of the files, another mark. */
+  get mark(): string {
+    return this.#key;
+  }
+
   /** Reads both files where they changed. Returns what is worth a word. */
   async refresh(): Promise<string[]> {
     const key = this.#look();

@@ -1,7 +1,7 @@
 import { watch } from "node:fs";
 import { uptime } from "node:os";
 import type { Clock } from "../core/clock.ts";
-import { freeDiskMb, realDisk } from "../core/disk.ts";
+import { realDisk } from "../core/disk.ts";
 import { errorMessage } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
 import { Lazy } from "../core/lazy.ts";
@@ -18,7 +18,9 @@ import { resolveLockPath, runsFault, type Station } from "../station/resident.ts
 import type { Store } from "../store/index.ts";
 import { openBase, requireTrust, takeDaemonLock, type Base } from "./base.ts";
 import { Configuration } from "./configuration.ts";
+import { diskLow } from "./disk-room.ts";
 import type { Engine } from "./engine.ts";
+import { openIdleWork } from "./idle/open.ts";
 import { Loop, type LoopEnd } from "./loop.ts";
 import { servicePulse } from "./notify.ts";
 import { openStore } from "./open-store.ts";
@@ -66,18 +68,6 @@ class Unwinder {
       }
     }
   }
-}
-
-/** The disk that holds state and runs is nearly full. */
-function diskLow({ station }: Base): string | null {
-  const { min_free_disk_mb } = station.settings.limits;
-  for (const path of [station.runs_dir, station.state_dir]) {
-    const free_mb = freeDiskMb(path);
-    if (free_mb === null || free_mb >= min_free_disk_mb) continue;
-    const asked = `limits.min_free_disk_mb asks for ${min_free_disk_mb}`;
-    return `disk low: only ${Math.floor(free_mb)} MB left at ${path}, ${asked}`;
-  }
-  return null;
 }
 
 /** Hints from the inbox and from commands; their loss is a warning, since the loop rescans. */
@@ -164,7 +154,7 @@ function intakeWorld(opened: Opened, parser: Parser): IntakeWorld {
 }
 
 /** Puts the loop together. */
-function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
+function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>, hard: AbortSignal): Loop {
   const { base, store, owner, report, log, options, configuration, pulse } = opened;
   const { station, clock } = base;
   const guard = guardState(base.files);
@@ -175,6 +165,7 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
       sync: async (id, when) => (await engine.get()).summaries.sync(id, when),
       ids: () => engine.now()?.summaries.ids() ?? [],
     },
+    idle: openIdleWork({ base, configuration, report, hard }),
     report,
     clock,
     log,
@@ -189,7 +180,7 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>): Loop {
       guard();
       for (const text of await configuration.refresh()) report.warn(text);
     },
-    diskLow: () => faultOf(opened) ?? diskLow(base),
+    barred: () => faultOf(opened) ?? diskLow(station),
     opensAt: windowOpening(base),
     pulse,
     // A new process would not know of a fault that was found in this one.
@@ -287,7 +278,7 @@ async function work(opened: Opened, close: Unwinder): Promise<LoopEnd> {
   close.add(() => inbox.close());
   const recovery = await inbox.recover();
   for (const text of recovery.troubles) report.warn(text);
-  const loop = makeLoop(opened, inbox, engine);
+  const loop = makeLoop(opened, inbox, engine, hard.signal);
   intake.onStoring = () => loop.lockAhead();
   options.onSignals({
     rescan: () => loop.wake("queue"),

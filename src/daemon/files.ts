@@ -15,6 +15,8 @@ export interface StateFiles {
   log: string;
   /** Which times of `schedule:` are settled. */
   schedule: string;
+  /** What was tried in idle hours, and what is to wait. */
+  idle: string;
   /** There while the queue is held, for the day when the store cannot say so any more. */
   held: string;
 }
@@ -28,6 +30,7 @@ export function stateFiles(state_dir: string): StateFiles {
     wake_dir: join(state_dir, "wake"),
     log: join(state_dir, "daemon.log"),
     schedule: join(state_dir, "schedule.json"),
+    idle: join(state_dir, "idle.json"),
     held: join(state_dir, "queue.held"),
   };
 }

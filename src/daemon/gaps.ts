@@ -54,5 +54,7 @@ export function findGap(before: Clocks, after: Clocks, wait_ms: number): Gap | n
   }
   const late_ms = monotonic_ms - wait_ms;
   if (late_ms <= GAP_MS) return null;
-  return { kind: "stopped", ms: late_ms, text: `stood still for about ${about(late_ms)}` };
+  // Where the time since boot is not known, the monotonic clock may go on in a sleep (macOS).
+  const what = slept_ms === null ? "slept or stood still" : "stood still";
+  return { kind: "stopped", ms: late_ms, text: `${what} for about ${about(late_ms)}` };
 }

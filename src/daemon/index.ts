@@ -1,5 +1,5 @@
 export { checkStation, type StationCheck } from "./fsck.ts";
-export { noteHold, wakeDaemon, wasHeld } from "./files.ts";
+export { noteHold, stateFiles, wakeDaemon, wasHeld } from "./files.ts";
 export { runDoctor, type DoctorReport } from "./doctor/doctor.ts";
 export { doctorText } from "./doctor/text.ts";
 export { modelMemoryMb } from "./model-memory.ts";
@@ -9,12 +9,13 @@ export { openSetting, type Setting } from "./setting.ts";
 export { readSnapshot } from "./snapshot.ts";
 export { bundleRecordings, packRecordings } from "./calibration/recordings.ts";
 export { calibrateStation } from "./calibration/calibrate-station.ts";
+export { calibrateUnattended } from "./calibration/unattended.ts";
+export { housekeep } from "./idle/housekeep.ts";
 export type { CalibrationEvent, CalibrationOutcome } from "./calibration/wish.ts";
 export { calibrationModel, deviceIdentity } from "./slots/rebuild.ts";
 export { slotsStatus, slotsStatusText, type SlotsStatus } from "./slots/status.ts";
 export { applySlots, requireMeasured, undoSlots, type ApplyOptions } from "./slots/apply.ts";
 export { inspectService, type Problem, type ServiceReport } from "./service/index.ts";
-export { stateFiles } from "./files.ts";
 export {
   controlService,
   installedService,

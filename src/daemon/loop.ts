@@ -7,6 +7,7 @@ import type { HeldLock } from "../steps/resident.ts";
 import type { Store } from "../store/index.ts";
 import { RESCAN_MS, START, step, type Effect, type Event, type Now, type State } from "./core.ts";
 import { findGap, type Clocks } from "./gaps.ts";
+import type { IdleTask, IdleWork } from "./idle/idle-work.ts";
 import type { JobRun } from "./job-run.ts";
 import type { Adopted } from "./orphan.ts";
 import type { Pulse } from "./pulse.ts";
@@ -25,6 +26,7 @@ export interface LoopDeps {
   store: Store;
   inbox: Pick<Inbox, "pass" | "finishEnded">;
   summaries: Pick<Summaries, "sync" | "ids">;
+  idle: Pick<IdleWork, "look" | "giveWay" | "jobEnded">;
   report: Pick<
     Report,
     "warn" | "say" | "state" | "inboxBlocked" | "fileStuck" | "jobStarts" | "jobEnds" | "window"
@@ -41,7 +43,7 @@ export interface LoopDeps {
   /** Looks at what a person may have changed; throws where this daemon must not go on. */
   refresh: () => Promise<void>;
   /** Why no new work may begin; null where it may. */
-  diskLow: () => string | null;
+  barred: () => string | null;
   /** When jobs may start, wall clock: not later than now where they may. Null: at any time. */
   opensAt: () => Promise<number | null>;
   /** Hears what the loop has finished; undefined where nobody listens. */
@@ -62,6 +64,8 @@ export class Loop {
   readonly #deps: LoopDeps;
   #state: State = START;
   #running: { run: RunningJob; ended: Promise<void> } | null = null;
+  /** What is done beside the loop while nothing waits. */
+  #idle_work: Promise<void> | null = null;
   /** Ends the present wait. */
   #waker = new AbortController();
   #lock: HeldLock | null = null;
@@ -110,8 +114,9 @@ export class Loop {
    * milliseconds. Whoever is asked now has answered by then; where no job is due it is given back.
    */
   lockAhead(): void {
-    const { stop, running, lock_held, disk_low } = this.#state;
-    const free = running === null && lock_held === null && disk_low === null;
+    const { stop, running, idle_work, lock_held, barred } = this.#state;
+    const quiet = running === null && idle_work === null;
+    const free = quiet && lock_held === null && barred === null;
     if (!free || stop !== "none" || this.#lock_ahead !== null) return;
     this.#lock_ahead = this.#deps.takeLock(this.#stopping.signal);
     this.#lock_ahead.catch(() => undefined); // said where the lock is needed
@@ -175,6 +180,11 @@ export class Loop {
         return this.#takeLock();
       case "claim":
         return this.#claim();
+      case "idle":
+        return this.#idle(effect);
+      case "give_way":
+        this.#deps.idle.giveWay(effect.why);
+        return { kind: "gave_way" };
       case "wait":
         break;
     }
@@ -236,7 +246,7 @@ export class Loop {
   }
 
   async #check(): Promise<Event> {
-    const { store, clock, runners, memory_mb, diskLow, opensAt, report } = this.#deps;
+    const { store, clock, runners, memory_mb, barred, opensAt, report } = this.#deps;
     let due_at_ms: number | null = null;
     await this.#guarded("the queue cannot be read", async () => {
       const opens_ms = await opensAt();
@@ -245,7 +255,7 @@ export class Loop {
       // A job is due when it and the window are.
       if (due_at_ms !== null && opens_ms !== null) due_at_ms = Math.max(due_at_ms, opens_ms);
     });
-    return { kind: "checked", due_at_ms, disk_low: diskLow() };
+    return { kind: "checked", due_at_ms, barred: barred() };
   }
 
   async #takeLock(): Promise<Event> {
@@ -282,6 +292,28 @@ export class Loop {
     return { kind: "claimed", found: true };
   }
 
+  async #idle(round: { soon: boolean; barred: string | null }): Promise<Event> {
+    let look_at_ms: number | null = null;
+    await this.#dropAhead();
+    await this.#guarded("idle hours cannot be used", async () => {
+      const looked = await this.#deps.idle.look(round);
+      look_at_ms = looked.look_at_ms;
+      if (looked.task !== null && this.#state.stop === "none") this.#beginIdle(looked.task);
+    });
+    return { kind: "idled", look_at_ms };
+  }
+
+  #beginIdle(task: IdleTask): void {
+    this.#beside({ kind: "idle_began", what: task.kind });
+    const end = async (): Promise<void> => {
+      await this.#guarded("idle hours cannot be used", () => task.run());
+      this.#idle_work = null;
+      this.#beside({ kind: "idle_ended" });
+      this.wake("loop");
+    };
+    this.#idle_work = end();
+  }
+
   /** Runs a job beside the loop. */
   #begin(job: Job, go: (run: RunningJob) => Promise<void>): void {
     this.#beside({ kind: "began", job_id: job.id });
@@ -294,6 +326,7 @@ export class Loop {
       await this.#guarded("the store cannot be read", async () => {
         report.jobEnds(job, await store.job(job.id));
       });
+      this.#deps.idle.jobEnded();
       this.#reap_soon ||= random() < REAP_CHANCE;
       this.#beside({ kind: "job_ended" });
       this.wake("loop");
@@ -301,9 +334,10 @@ export class Loop {
     this.#running = { run, ended: end() };
   }
 
-  /** When no job runs any more. */
+  /** When nothing runs beside the loop any more. */
   async settled(): Promise<void> {
     await this.#running?.ended;
+    await this.#idle_work;
   }
 
   #clocks(): Clocks {

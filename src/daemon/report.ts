@@ -3,6 +3,7 @@ import type { Log } from "../core/log.ts";
 import type { Job } from "../queue/resident.ts";
 import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
+import { doingText, IDLE, type IdleSnapshot } from "./idle/snapshot.ts";
 import type { ScheduledView } from "./schedule.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
@@ -28,6 +29,10 @@ export interface ReportOptions {
   say: (text: string) => void;
 }
 
+function minutes(seconds: number): string {
+  return `${Math.max(1, Math.round(seconds / 60))} min`;
+}
+
 /** Keeps `daemon.json` in step with what the daemon does, and tells its terminal and its log. */
 export class Report {
   readonly #options: ReportOptions;
@@ -44,6 +49,7 @@ export class Report {
   #schedule: readonly ScheduledView[] = [];
   #state: State | null = null;
   #pending: NodeJS.Timeout | null = null;
+  #idle: IdleSnapshot = IDLE;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -71,10 +77,11 @@ export class Report {
         phase: state.phase,
         stop: state.stop,
         lock_held: state.lock_held,
-        disk_low: state.disk_low,
+        barred: state.barred,
         window_opens: this.#opens_ms === null ? null : isoTime(this.#opens_ms),
         schedule: this.#schedule,
         running: this.#running,
+        idle: this.#idle,
         inbox: { ...standing.inbox, blocked: this.#blocked, stuck: this.#stuck },
         next_look: this.#next_look_ms === null ? null : isoTime(this.#next_look_ms),
         warnings: this.#warnings,
@@ -105,7 +112,7 @@ export class Report {
     if (state.lock_held !== null && before?.lock_held !== state.lock_held) {
       this.say(`waiting for the model lock, ${state.lock_held}`);
     }
-    if (state.disk_low !== null && before?.disk_low == null) this.warn(state.disk_low);
+    if (state.barred !== null && before?.barred == null) this.warn(state.barred);
     this.#write();
   }
 
@@ -128,11 +135,19 @@ export class Report {
       const step = running.step === null ? "" : `, ${running.step}`;
       return `${stopping}${running.model_id} (job ${running.job_id})${step}`;
     }
+    const { doing } = this.#idle;
+    if (doing !== null) return `${stopping}${doingText(doing, minutes)}`;
     if (state.stop !== "none") return "stopping";
-    if (state.disk_low !== null) return state.disk_low;
+    if (state.barred !== null) return state.barred;
     if (state.lock_held !== null) return `waiting for the model lock, ${state.lock_held}`;
     if (this.#opens_ms === null || state.due_at_ms === null) return "idle";
     return `jobs wait for the window, which opens at ${isoTime(this.#opens_ms)}`;
+  }
+
+  /** What is done in idle hours, or why not. */
+  idle(snapshot: IdleSnapshot): void {
+    this.#idle = snapshot;
+    this.#write();
   }
 
   inboxBlocked(reason: string | null): void {

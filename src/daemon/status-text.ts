@@ -1,4 +1,5 @@
 import { printable } from "../core/text.ts";
+import { doingText } from "./idle/snapshot.ts";
 import type { RunningSnapshot } from "./snapshot.ts";
 import type { StationStatus } from "./status.ts";
 
@@ -35,14 +36,21 @@ function whenTaken({ ripe, stuck }: StationStatus["inbox"][number], now_ms: numb
   return left_ms > 0 ? `at rest in ${duration(left_ms / 1000)}` : "about to be taken up";
 }
 
-/** `status` for a person: why nothing runs, or what does; then counts and the inbox. */
+/**
+ * `status` for a person: what is wrong, if anything is; why nothing runs, or what does; then counts
+ * and the inbox.
+ */
 export function statusText(status: StationStatus, now_ms: number): string {
   const { daemon, running, counts, inbox, evidence_waiting: evidence } = status;
-  const lines: string[] = [];
+  const lines: string[] = status.wrong === null ? [] : [`WRONG: ${status.wrong}`];
   if (running !== null) lines.push(...runningText(running, now_ms));
+  else if (status.idle_work !== null) lines.push(doingText(status.idle_work, duration));
   else {
     const nothing = status.orphan === null ? "nothing runs" : "no daemon";
     lines.push(`${nothing}: ${status.why_idle ?? "it is about to start"}`);
+  }
+  for (const { model, why } of status.measurements_wait) {
+    lines.push(`not measuring slots of ${printable(model ?? "?")}: ${printable(why)}`);
   }
   if (status.store_trouble !== null) lines.push(`store: ${status.store_trouble}`);
   if (counts !== null) {

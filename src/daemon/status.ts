@@ -8,9 +8,11 @@ import { judgeName } from "../intake/light.ts";
 import type { JobState } from "../queue/light.ts";
 import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
+import type { IdleSnapshot } from "./idle/snapshot.ts";
 import { readRunning } from "./running-record.ts";
 import type { ScheduledView } from "./schedule.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
+import { whatIsWrong } from "./status-wrong.ts";
 
 interface InboxFile {
   name: string;
@@ -24,6 +26,8 @@ interface InboxFile {
 export interface StationStatus {
   root: string;
   state_dir: string;
+  /** What a person has to see to, in one line; null while everything goes on by itself. */
+  wrong: string | null;
   daemon: {
     running: boolean;
     pid: number | null;
@@ -31,9 +35,13 @@ export interface StationStatus {
     phase: DaemonSnapshot["phase"] | null;
     stopping: boolean;
   };
-  /** Why nothing runs, in one line; null while a job runs. */
+  /** Why nothing runs, in one line; null while a job runs, or what idle hours are for. */
   why_idle: string | null;
   running: RunningSnapshot | null;
+  /** What the daemon does by itself, as nothing waits; null where it does nothing. */
+  idle_work: IdleSnapshot["doing"];
+  /** Open requests for a measurement that are not worked at, and why. */
+  measurements_wait: IdleSnapshot["waiting"];
   /** A step that measures although the daemon that began it is dead. */
   orphan: { job_id: string; step: string; pid: number } | null;
   counts: Record<JobState, number> | null;
@@ -129,13 +137,14 @@ function whyIdle(
     return `the daemon is not running (touchstoned daemon)${runs_on}`;
   }
   if (snapshot.running !== null) return null;
+  if (snapshot.idle?.doing != null) return null;
   if (snapshot.stop !== "none") return "the daemon is stopping";
   if (blocked === null) return "the store cannot be read";
   if (blocked.queue_held_at_ms !== null) {
     const since = isoTime(blocked.queue_held_at_ms);
     return `the queue is held since ${since} (touchstoned queue release)`;
   }
-  if (snapshot.disk_low !== null) return snapshot.disk_low;
+  if (snapshot.barred !== null) return snapshot.barred;
   if (snapshot.window_opens != null && blocked.ready > 0) {
     return whyClosed(blocked.ready, snapshot.window_opens);
   }
@@ -187,7 +196,7 @@ export async function readStatus({
   }
   const blocked = figures?.blocked ?? null;
   const orphan = live === null ? orphanOf(files.running) : null;
-  return {
+  const status = {
     root,
     state_dir,
     daemon: {
@@ -200,6 +209,8 @@ export async function readStatus({
     orphan,
     why_idle: whyIdle(live, blocked, orphan),
     running: live?.running ?? null,
+    idle_work: live?.idle?.doing ?? null,
+    measurements_wait: live?.idle?.waiting ?? [],
     counts: figures?.counts ?? null,
     blocked,
     inbox: inboxFiles(join(root, "inbox"), { live, taken, now_ms }),
@@ -209,4 +220,5 @@ export async function readStatus({
     store_trouble,
     evidence_waiting: await evidenceWaiting(state_dir),
   };
+  return { ...status, wrong: whatIsWrong(status, live, now_ms) };
 }

@@ -41,6 +41,12 @@ export interface EvidenceEntry {
   committed: boolean;
 }
 
+export interface ServingFacts {
+  kv_type: string | null;
+  flash_attention: string | null;
+  batch: string | null;
+}
+
 /** What a production runner has now; see the runners' room, which reads it. */
 export interface LiveFacts {
   version: string | null;
@@ -49,6 +55,8 @@ export interface LiveFacts {
   slots_note: string;
   context_per_slot: number | null;
   model: { id: string; digest: string | null };
+  /** How it was started, as far as evidence depends on it; only where its kind has a command line. */
+  serving?: { ok: true; options: ServingFacts } | { ok: false; reason: string };
 }
 
 export type LiveOutcome =
@@ -230,6 +238,11 @@ function fromEvidence(input: AllowedInput, facts: LiveFacts, entry: EvidenceEntr
   const reasons = [`${entry.recommended} measured ${when} (evidence ${entry.key.slice(0, 8)})`];
   if (typeof declared === "number") reasons.push(`concurrent_runs is ${declared}`);
   reasons.push(liveText(facts));
+  if (facts.serving?.ok === false) {
+    reasons.push(
+      `its KV type, flash attention and batch cannot be read (${facts.serving.reason}), so what machine.yaml says of them counts`,
+    );
+  }
   const { judged } = entry;
   const lowered =
     judged === null

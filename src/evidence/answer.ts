@@ -4,6 +4,7 @@ import {
   type FlatIdentity,
   type LiveFacts,
   type LiveOutcome,
+  type ServingFacts,
 } from "./allowed.ts";
 import { errorMessage } from "../core/errors.ts";
 import { clockBehind, heldLive, readSeen, seenPath, writeSeen, type Seen } from "./seen.ts";
@@ -131,6 +132,16 @@ async function withDigest(
     : facts;
 }
 
+/**
+ * How the server was started says more than how machine.yaml would start one. Where neither tells it is
+ * unknown, which is what no evidence of a setting fits.
+ */
+function servingOf({ expected }: SnapshotRunner, { serving }: LiveFacts): Partial<ServingFacts> {
+  if (serving === undefined) return {};
+  if (serving.ok) return serving.options;
+  return "kv_type" in expected ? {} : { kv_type: null, flash_attention: null, batch: null };
+}
+
 function expectedOf(
   snapshot: AllowedSnapshot,
   runner: SnapshotRunner,
@@ -140,6 +151,7 @@ function expectedOf(
   return {
     ...snapshot.device,
     ...runner.expected,
+    ...servingOf(runner, facts),
     "runner.version": facts.version,
     "model.digest": digest,
     // One file under two names is one model.

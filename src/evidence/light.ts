@@ -6,7 +6,7 @@ import { createHash, createPublicKey, verify, type KeyObject } from "node:crypto
 import { canonicalJson, contentHash } from "../core/json.ts";
 
 export { outboxState, type OutboxState } from "./outbox-state.ts";
-export { openRequest, requestCalibration, requestKey, requestPath } from "./requests.ts";
+export { askAgain, openRequest, requestCalibration, requestKey, requestPath } from "./requests.ts";
 
 export const EVIDENCE_SCHEMA = "touchstoned/slot-evidence/1";
 /** A document of this size or more is refused, when it is written and when it is read. */

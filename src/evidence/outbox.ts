@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { isoTime } from "../core/clock.ts";
 import { systemErrorCode } from "../core/errors.ts";
 import { createFileAtomic, ensureDir, readTextIfThere, writeFileAtomic } from "../core/files.ts";
+import { withReserve } from "../core/reserve.ts";
 import { evidenceSvg } from "./chart.ts";
 import { evidenceText } from "./document.ts";
 import type { CommitFile } from "./git-commit.ts";
@@ -40,11 +41,9 @@ export function putInOutbox(
     const name = `${basename(path)}.json`;
     const { previous, public_pem } = about;
     try {
-      createFileAtomic(
-        join(directory, name),
-        JSON.stringify({ path, previous, public_pem, evidence }),
-        0o600,
-      );
+      const text = JSON.stringify({ path, previous, public_pem, evidence });
+      // Hours of measuring stand in it.
+      withReserve(state_dir, () => createFileAtomic(join(directory, name), text, 0o600));
       return { name, path, previous, public_pem, evidence };
     } catch (error) {
       if (systemErrorCode(error) !== "EEXIST") throw error;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { isoTime } from "../core/clock.ts";
 import { systemErrorCode } from "../core/errors.ts";
@@ -56,6 +56,21 @@ export function requestCalibration(
     if (systemErrorCode(error) === "EEXIST") return false;
     throw error;
   }
+}
+
+/** Asks once more: what keeps an open request waiting counts no longer. False where there is none. */
+export function askAgain(state_dir: string, key: string, now_ms: number): boolean {
+  try {
+    utimesSync(requestPath(state_dir, key), now_ms / 1000, now_ms / 1000);
+    return true;
+  } catch {
+    return false; // it was answered just now
+  }
+}
+
+/** When it was asked for last, milliseconds since 1970; 0 where there is no such request. */
+export function requestAskedMs(state_dir: string, key: string): number {
+  return statSync(requestPath(state_dir, key), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 /** The open request for `key`; undefined where there is none. One that cannot be read counts. */

@@ -1,5 +1,5 @@
-import { cpus, loadavg } from "node:os";
 import { systemClock, type Clock } from "../core/clock.ts";
+import { readLoad } from "./idleness.ts";
 import { powerSupplies } from "./linux/power-supply.ts";
 import { energyZones, packagePower } from "./linux/rapl.ts";
 import { processorTemperature } from "./linux/temperature.ts";
@@ -117,13 +117,6 @@ async function macHeat(tools: Tools): Promise<Heat> {
 }
 
 /** Linux counts tasks that wait for a disk too. */
-function load(): Reading<number> {
-  const [minute = 0] = loadavg();
-  const processors = cpus().length;
-  if (processors === 0) return unknown("no processor is told");
-  return known(Math.round((minute / processors) * 100) / 100);
-}
-
 /** How the machine is now. Takes about a second. Never rejects. */
 export async function readConditions(options: ConditionsOptions = {}): Promise<Conditions> {
   const { platform = process.platform, clock = systemClock, root = "/" } = options;
@@ -143,6 +136,6 @@ export async function readConditions(options: ConditionsOptions = {}): Promise<C
     power_source: source === null ? unknown(reason ?? "not told") : known(source),
     battery_pct,
     ...heat,
-    load: load(),
+    load: readLoad(),
   };
 }

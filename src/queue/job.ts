@@ -222,7 +222,10 @@ const RULES: Rules = {
     if (isEnded(job)) return wrongState(job, kind);
     return job.held_at_ms === null ? { ...job, held_at_ms: now_ms } : job;
   },
-  release: (job) => (job.held_at_ms === null ? job : { ...job, held_at_ms: null }),
+  release(job, { kind }) {
+    if (isEnded(job)) return wrongState(job, kind);
+    return job.held_at_ms === null ? job : { ...job, held_at_ms: null };
+  },
 };
 
 function next(job: Job, event: JobEvent, now_ms: number): Job | Refusal {

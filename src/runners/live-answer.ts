@@ -1,3 +1,4 @@
+import type { LiveServing } from "./live-serving.ts";
 import type { ServiceSlots } from "./ollama-service.ts";
 import type { RunnerKind } from "./runner.ts";
 
@@ -12,6 +13,8 @@ export interface RunnerQuestion {
   limit_ms: number;
   /** An earlier answer about Ollama's service. */
   service?: ServiceSlots | undefined;
+  /** An earlier answer about how llama-server was started. */
+  serving?: LiveServing | undefined;
 }
 
 /** What a production runner has now. */
@@ -32,6 +35,8 @@ export interface LiveRunner {
     quantization: string | null;
   };
   service?: ServiceSlots;
+  /** How a llama-server was started; other kinds do not have it. */
+  serving?: LiveServing;
 }
 
 export type LiveAnswer =

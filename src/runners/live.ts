@@ -9,6 +9,7 @@ import {
   type LiveAnswer,
   type RunnerQuestion,
 } from "./live-answer.ts";
+import { liveServing } from "./live-serving.ts";
 import { plainJson } from "./plain-get.ts";
 
 const LOCAL = new Set(["localhost", "::1", "[::1]", "0.0.0.0", "[::]"]);
@@ -32,9 +33,12 @@ async function askLlamaServer(question: RunnerQuestion, url: string): Promise<Li
   if (model !== null && !names.includes(model)) return wrongModel(names.slice(0, 1), model);
   const slots = slotsOf(numberOf(fields["total_slots"]), question.declared_slots);
   if (slots === null) return no("/props does not say how many slots it has", DECLARE);
+  const started =
+    question.kind === "llama-server" ? { serving: liveServing(url, question.serving) } : {};
   return {
     ok: true,
     runner: {
+      ...started,
       version: textOf(fields["build_info"]),
       ...slots,
       context_per_slot: numberOf(fieldsOf(fields["default_generation_settings"])["n_ctx"]),

@@ -1,49 +1,7 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { runCommand } from "../core/process.ts";
-
-const LISTENING = "0A";
-
-/**
- * Inodes of the sockets that listen on `port`, from the text of `/proc/net/tcp` or `tcp6`. The local
- * address is `ADDRESS:PORT` in hex.
- */
-export function listeningInodes(table: string, port: number): string[] {
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  return table
-    .split("\n")
-    .slice(1)
-    .flatMap((line) => {
-      const fields = line.trim().split(/\s+/);
-      const inode = fields[9];
-      const listens = fields[1]?.endsWith(suffix) === true && fields[3] === LISTENING;
-      return listens && inode !== undefined && inode !== "0" ? [inode] : [];
-    });
-}
-
-function readTable(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return ""; // no IPv6 here
-  }
-}
-
-function holdsSocket(pid: string, links: ReadonlySet<string>): boolean {
-  let names: string[];
-  try {
-    names = readdirSync(`/proc/${pid}/fd`);
-  } catch {
-    return false; // ended, or another user's
-  }
-  return names.some((name) => {
-    try {
-      return links.has(readlinkSync(`/proc/${pid}/fd/${name}`));
-    } catch {
-      return false; // closed while we looked
-    }
-  });
-}
+import { portInodes, socketHolders } from "./linux-listener.ts";
 
 /** A container's published port is held by a helper that holds no weights. */
 function isForwarder(pid: number): boolean {
@@ -55,13 +13,9 @@ function isForwarder(pid: number): boolean {
 }
 
 function linuxListener(port: number): number | null {
-  const tables = ["/proc/net/tcp", "/proc/net/tcp6"].map((path) => readTable(path));
-  const inodes = tables.flatMap((table) => listeningInodes(table, port));
+  const inodes = portInodes(port);
   if (inodes.length === 0) return null;
-  const links = new Set(inodes.map((inode) => `socket:[${inode}]`));
-  const pids = readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && holdsSocket(name, links))
-    .map(Number);
+  const pids = socketHolders(inodes);
   // Children that inherited the socket make it ambiguous, and a guess would measure the wrong one.
   const [pid] = pids;
   return pid === undefined || pids.length > 1 || isForwarder(pid) ? null : pid;

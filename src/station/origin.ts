@@ -148,13 +148,14 @@ function machineRows(files: Files, env: Env, root: string): SettingRow[] {
 
 /** What only the policy says: each leaf with its default, or where it stands. */
 function policyRows({ policy }: Files): SettingRow[] {
-  const { queue, schedule, local_models, slots, evidence } = policy.value;
+  const { queue, schedule, local_models, slots, evidence, calibration } = policy.value;
   const settings = {
     queue: { window: "any time", ...queue },
     schedule,
     local_models: { runner: null, model: null, ...local_models },
     slots,
     evidence,
+    calibration: { window: null, budget_minutes: null, ...calibration },
   };
   return leaves(settings).map(({ path, value }): SettingRow => ({
     key: path.join("."),

@@ -12,7 +12,7 @@ import {
   serverArguments,
 } from "./calibration-schema.ts";
 import { EVIDENCE_MAX_AGE_DAYS, MAX_SLOTS, SLOT_BOUNDS } from "../core/slot-bounds.ts";
-import { queueSchema, scheduleSchema } from "./queue-schema.ts";
+import { cronPattern, queueSchema, scheduleSchema } from "./queue-schema.ts";
 
 const version = z
   .literal(1, { error: "this program knows schema_version 1 only" })
@@ -87,8 +87,53 @@ export const evidenceSchema = z
       .default("branch")
       .describe("Where evidence is committed: the current branch, a branch of its own, nowhere"),
     max_age_days: tighter(EVIDENCE_MAX_AGE_DAYS, "Older evidence is stale, days"),
+    renew_before_days: z
+      .number()
+      .min(0)
+      .max(EVIDENCE_MAX_AGE_DAYS)
+      .default(5)
+      .describe("So long before it is stale a new measurement is asked for, days; 0: never"),
+    keep_files: z
+      .int()
+      .positive()
+      .optional()
+      .describe("The daemon leaves so many of each model in the work tree; all where left out"),
   })
   .describe("What becomes of measurements");
+
+/** When the daemon measures slots by itself. */
+export const idleCalibrationSchema = z
+  .strictObject({
+    by_itself: z
+      .boolean()
+      .default(true)
+      .describe("Whether the daemon measures by itself what was asked for, while nothing waits"),
+    window: cronPattern
+      .optional()
+      .describe("Minutes in which it may, as a cron pattern (* 0-6 * * *); any where left out"),
+    max_load: z
+      .number()
+      .positive()
+      .default(0.3)
+      .describe("Mean load of a minute for each processor, up to which the device counts as idle"),
+    max_pressure: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.05)
+      .describe("Share of the time that tasks wait for memory, up to which it counts as idle"),
+    power: z
+      .enum(["ac", "any"])
+      .default("ac")
+      .describe("ac: never on battery; any: on battery, too"),
+    budget_minutes: z
+      .number()
+      .positive()
+      .optional()
+      .describe("At most so long in a day, then on from there; no limit where left out"),
+    max_tokens: z.int().positive().default(512).describe("Longest answer, tokens"),
+  })
+  .describe("When the daemon measures slots by itself");
 
 /** touchstoned.yaml: what a repository may say. It names nothing that runs or reaches out. */
 export const policySchema = z.strictObject({
@@ -106,6 +151,7 @@ export const policySchema = z.strictObject({
   local_models: localModelsSchema.prefault({}),
   slots: slotsSchema.prefault({}),
   evidence: evidenceSchema.prefault({}),
+  calibration: idleCalibrationSchema.prefault({}),
 });
 
 /** Scheme, host and port: each runner adds its own paths. */

@@ -43,6 +43,7 @@ export interface StationSettings {
   local_models: Policy["local_models"];
   slots: Policy["slots"];
   evidence: Policy["evidence"];
+  calibration: Policy["calibration"];
   /** Names of the runners of machine.yaml, in its order. */
   runner_names: string[];
   /** Reset commands that may be named here, the runners' own first. */
@@ -227,6 +228,7 @@ export function mergeSettings(policy: Policy, machine: MachineSettings): Station
     local_models: policy.local_models,
     slots: policy.slots,
     evidence: policy.evidence,
+    calibration: policy.calibration,
     runner_names: machine.runners.map(({ name }) => name),
     allowed_reset_commands: allowedResetCommands(machine),
   };

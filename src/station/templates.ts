@@ -2,6 +2,7 @@ import { z } from "zod";
 import { jobLimitsSchema, jobSettingsSchema } from "../core/job-settings.ts";
 import {
   evidenceSchema,
+  idleCalibrationSchema,
   inboxSchema,
   localModelsSchema,
   powerSchema,
@@ -65,6 +66,10 @@ ${commented(slotsSchema, "  ")}
 # What becomes of the measurements:
 # evidence:
 ${commented(evidenceSchema, "  ")}
+
+# When the daemon measures slots by itself:
+# calibration:
+${commented(idleCalibrationSchema, "  ")}
 `;
 }
 

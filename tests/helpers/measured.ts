@@ -11,7 +11,11 @@ export interface ServerIdentity {
   version: string | null;
   model: { id: string; digest: string | null };
   context_per_slot: number;
+  /** How it was started; nothing that is told by default. */
+  serving?: { kv_type: string | null; flash_attention: string | null; batch: string | null };
 }
+
+const BY_DEFAULT = { kv_type: null, flash_attention: null, batch: null };
 
 /** The sample sweep with its last step so many days ago. */
 function sweepOf(days_ago: number, context: number): Sweep {
@@ -44,6 +48,8 @@ export async function makeMeasured(
         runner: { ...identity.runner, kind: server.kind, version: server.version },
         model: { ...server.model, digest_source: "file" },
         context_per_slot: server.context_per_slot,
+        ...BY_DEFAULT,
+        ...server.serving,
       },
     },
     { device: deviceKey(state_dir), private_things: NOBODY, clock: systemClock },

@@ -52,9 +52,11 @@ async function sweep({ model, words, max_tokens, args }: Case) {
 }
 
 test("default flags on two threads: answers change beside another request, so the number is 1", async () => {
+  // The small model, which gains by a second slot: where nothing is gained, the search ends before
+  // enough answers are compared to know that they differ.
   const { result, verdict } = await sweep({
-    model: "tiny",
-    words: 20,
+    model: "small",
+    words: 12,
     max_tokens: 64,
     args: ["-t", "2"],
   });

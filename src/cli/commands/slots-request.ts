@@ -1,6 +1,6 @@
 import { EXIT, usageError } from "../../core/errors.ts";
-import { requestCalibration, requestKey, requestPath } from "../../evidence/light.ts";
-import { calibrationModel } from "../../daemon/index.ts";
+import { askAgain, requestCalibration, requestKey, requestPath } from "../../evidence/light.ts";
+import { calibrationModel, stateFiles, wakeDaemon } from "../../daemon/index.ts";
 import { openStation, resolveRunner } from "../../station/index.ts";
 import type { CommandAction } from "../context.ts";
 
@@ -34,12 +34,17 @@ export const run: CommandAction<SlotsRequestOptions> = async (options, context) 
   const path = requestPath(station.state_dir, key);
   const request = { key, runner: runner.name, model, reason };
   const made = requestCalibration(station.state_dir, request, clock.now_ms());
+  // A person who asks again does not want to hear how it went last time.
+  if (!made) askAgain(station.state_dir, key, clock.now_ms());
+  wakeDaemon(stateFiles(station.state_dir));
   if (options.json === true) {
     terminal.json({ path, new: made, ...request });
     return EXIT.done;
   }
   const what = `${model} with runner ${runner.name}`;
   terminal.out(made ? `asked for: ${what}` : `already asked for: ${what}`);
-  terminal.err(`${path}; \`touchstoned slots calibrate --if-requested\` measures it`);
+  terminal.err(
+    `${path}; the daemon measures it in idle hours, \`touchstoned slots calibrate --if-requested\` now`,
+  );
   return EXIT.done;
 };

@@ -1,7 +1,18 @@
 import type { Declare } from "../program.ts";
 
 export const declareConfig: Declare = (program, act) => {
-  const config = program.command("config").description("show or check the two configuration files");
+  const config = program
+    .command("config")
+    .description("show or check the two configuration files")
+    .addHelpText(
+      "after",
+      `
+touchstoned.yaml says what a station wants, and is committed. machine.yaml says what may run on this
+machine, and is yours alone.
+
+Example:
+  touchstoned config show --origin`,
+    );
   config
     .command("show")
     .description("every setting that holds in this station")

@@ -32,10 +32,19 @@ Examples:
     .action(act(() => import("../commands/daemon.ts")));
   program
     .command("status")
-    .description("what runs, or why nothing does; jobs and inbox")
+    .description("what is wrong, what runs, or why nothing does; jobs and inbox")
     .option("--station <dir>", STATION)
     .option("--json", "everything as JSON")
-    .addHelpText("after", "\nExample:\n  touchstoned status --json | jq -r .why_idle")
+    .addHelpText(
+      "after",
+      `
+Begins with a line WRONG where a person has to see to something, and without one where everything goes
+on by itself. Reads files only and answers at once; touchstoned doctor looks deeper.
+
+Examples:
+  touchstoned status
+  touchstoned status --json | jq -r '.wrong // .why_idle'`,
+    )
     .action(act(() => import("../commands/status.ts")));
   program
     .command("doctor")
@@ -62,7 +71,13 @@ Examples:
     .option("--json", "the violations as JSON")
     .addHelpText(
       "after",
-      "\nExit 1: something is violated; each is a line.\n\nExample:\n  touchstoned fsck",
+      `
+Looks at the store and at the files beside it, also while a daemon is at work.
+Exit codes: 0 nothing is violated, 1 something is; each is a line; 69 there is no store, or it cannot be read.
+
+Examples:
+  touchstoned fsck
+  touchstoned fsck --json | jq '.violations[].message'`,
     )
     .action(act(() => import("../commands/fsck.ts")));
 };

@@ -9,9 +9,10 @@ export const declareInit: Declare = (program, act) => {
     .addHelpText(
       "after",
       `
-Makes a git repository where there is none, touchstoned.yaml, inbox/ with its README and an example, and the lines of .gitignore that keep
-queue files out of git; adds the station to trusted_stations of your machine.yaml (made where it is
-missing). Nothing that is there is overwritten: run it again at any time.
+Makes a git repository where there is none, touchstoned.yaml, two packs, inbox/ with its README and
+examples, and the lines of .gitignore that keep queue files out of git; adds the station to
+trusted_stations of your machine.yaml (made where it is missing). Nothing that is there is overwritten:
+run it again at any time. What is still to do is said by touchstoned doctor.
 
 Examples:
   touchstoned init

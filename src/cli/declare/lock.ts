@@ -3,7 +3,16 @@ import type { Declare } from "../program.ts";
 export const declareLock: Declare = (program, act) => {
   const lock = program
     .command("lock")
-    .description("the lock that whatever loads a model on this machine takes");
+    .description("the lock that whatever loads a model on this machine takes")
+    .addHelpText(
+      "after",
+      `
+One lock for the whole machine: daemon, eval, judge and calibrate take it, and your own scripts may.
+
+Examples:
+  touchstoned lock status
+  touchstoned lock run -- ./bench.sh`,
+    );
   lock
     .command("run")
     .description("run a command while holding the model lock")

@@ -11,7 +11,18 @@ function withExamples(command: Command, text: string): Command {
 export const declareQueue: Declare = (program, act) => {
   const queue = program
     .command("queue")
-    .description("files and jobs: which models to measure, on what, one after the other");
+    .description("files and jobs: which models to measure, on what, one after the other")
+    .addHelpText(
+      "after",
+      `
+A queue file has entries, and each becomes a job. With a daemon: submit, then list and show. Without
+one: check, then run. Jobs are named by the last letters of their ids.
+
+Examples:
+  touchstoned queue check night.yaml && touchstoned queue submit night.yaml
+  touchstoned queue list
+  touchstoned queue run night.yaml`,
+    );
   queue
     .command("run")
     .description("run a queue file in the foreground, under the model lock")
@@ -82,7 +93,7 @@ Examples:
     .description("jobs that have not ended, in the order in which they will run")
     .option("--all", "those that have ended, too")
     .option("--state <state>", "only those in this state (pending, in_progress, failed ...)")
-    .option("--limit <jobs>", "show so many (default: 200)")
+    .option("--limit <jobs>", "show at most so many (default: 200)")
     .option("--json", "the jobs as JSON")
     .action(act(() => import("../commands/queue-list.ts")));
   withExamples(

@@ -17,11 +17,12 @@ Examples:
     .command("list")
     .description("the runners that machine.yaml declares, and the kinds there are")
     .option("--json", "print one JSON document")
+    .addHelpText("after", "\nExample:\n  touchstoned runner list --json | jq -r '.runners[].name'")
     .action(act(() => import("../commands/runner-list.ts")));
   runner
     .command("install")
-    .description("installs a runner that this program brings along (only: embedded)")
-    .argument("<kind>", "embedded")
+    .description("install a runner that this program brings along (only: embedded)")
+    .argument("<kind>", "which one: embedded")
     .option("--json", "print one JSON document")
     .addHelpText(
       "after",
@@ -35,7 +36,7 @@ Example:
     .action(act(() => import("../commands/runner-install.ts")));
   runner
     .command("probe")
-    .description("asks a runner what it is, what it serves and how many slots it has")
+    .description("ask a runner what it is, what it serves and how many slots it has")
     .argument("[name]", "a runner of machine.yaml; the only one where left out")
     .option("--url <url>", "base URL of a runner that is not declared")
     .option("--kind <kind>", "its kind: llama-server, ollama, openai, embedded")

@@ -14,7 +14,7 @@ export const declareSlotsAllowed: Declare = (program, act) => {
     .option("--model <id>", "model as the runner calls it (default: local_models.model)")
     .option("--strict", "exit 3 where a declared number is refused")
     .option("--json", "print one JSON document")
-    .option("--station <dir>", "station to use")
+    .option("--station <dir>", "the station (default: the nearest touchstoned.yaml)")
     .addHelpText(
       "after",
       `
@@ -38,7 +38,7 @@ Examples:
     .option("--wait <seconds>", "wait so long for a slot (default: do not wait)")
     .option("--runner <name>", "a runner of machine.yaml")
     .option("--model <id>", "model that the command sends its requests to")
-    .option("--station <dir>", "station to use")
+    .option("--station <dir>", "the station (default: the nearest touchstoned.yaml)")
     .addHelpText(
       "after",
       `
@@ -65,7 +65,7 @@ function declareCare(slots: Command, act: Act): void {
     .option("--runner <name>", "a runner of machine.yaml")
     .option("--model <id>", "model as the runner calls it")
     .option("--json", "print one JSON document")
-    .option("--station <dir>", "station to use")
+    .option("--station <dir>", "the station (default: the nearest touchstoned.yaml)")
     .addHelpText("after", "\nExample:\n  touchstoned slots status --json | jq .leases")
     .action(act(() => import("../commands/slots-status.ts")));
   slots
@@ -75,7 +75,7 @@ function declareCare(slots: Command, act: Act): void {
     .option("--model <id>", "model as the runner calls it")
     .option("--reason <text>", "why, for whoever reads it")
     .option("--json", "print one JSON document")
-    .option("--station <dir>", "station to use")
+    .option("--station <dir>", "the station (default: the nearest touchstoned.yaml)")
     .addHelpText(
       "after",
       `
@@ -94,7 +94,7 @@ Example:
     .option("--force", "also where they were not measured")
     .option("--runner <name>", "a runner of machine.yaml")
     .option("--model <id>", "model whose evidence counts")
-    .option("--station <dir>", "station to use")
+    .option("--station <dir>", "the station (default: the nearest touchstoned.yaml)")
     .addHelpText(
       "after",
       `

@@ -28,9 +28,7 @@ const LIMIT_MS = 60_000;
 /** Lines of one check; whatever goes wrong with it is a line, too. */
 async function linesOf(check: Check, world: World, limit_ms: number): Promise<Line[] | null> {
   try {
-    const looked = check.run(world);
-    if (looked === null) return null;
-    const lines = await waitAtMost(Promise.resolve(looked), limit_ms, world.clock);
+    const lines = await waitAtMost(Promise.resolve(check.run(world)), limit_ms, world.clock);
     if (lines !== "late") return lines;
     return [
       failure(

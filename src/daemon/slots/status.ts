@@ -1,6 +1,10 @@
 import { isoTime } from "../../core/clock.ts";
+import { isAlive } from "../../core/process-table.ts";
 import type { AllowedAnswer, AllowedSnapshot, EvidenceEntry } from "../../evidence/fast.ts";
 import { openRequests, outboxState, type CalibrationRequest } from "../../evidence/index.ts";
+import { stateFiles } from "../files.ts";
+import { doingText } from "../idle/snapshot.ts";
+import { readSnapshot } from "../snapshot.ts";
 import { livingLeases, lockStatus, type LeaseInfo } from "../../station/index.ts";
 
 const DAY_MS = 86_400_000;
@@ -29,7 +33,8 @@ export interface SlotsStatus {
   evidence: EvidenceLine[];
   lock: { path: string; text: string };
   leases: LeaseInfo[];
-  requests: CalibrationRequest[];
+  /** `doing`: what the daemon does about it, or why it does nothing. */
+  requests: (CalibrationRequest & { doing: string })[];
   outbox: { waiting: number; reason: string | null; tried_at: string | null };
 }
 
@@ -57,6 +62,15 @@ function evidenceLine(
   };
 }
 
+/** What the daemon does about a request, or why it does nothing. */
+function doingAbout({ key }: CalibrationRequest, state_dir: string): string {
+  const last = readSnapshot(stateFiles(state_dir).snapshot);
+  if (last === undefined || !isAlive(last.process)) return "no daemon runs that could measure it";
+  const { doing = null, waiting = [] } = last.idle ?? {};
+  if (doing?.key === key) return doingText(doing, (seconds) => `${Math.round(seconds / 60)} min`);
+  return waiting.find((one) => one.key === key)?.why ?? "when nothing else is to be done";
+}
+
 /** Everything about the slots of a station. Takes locks for no longer than a look. */
 export async function slotsStatus(options: {
   root: string;
@@ -80,7 +94,7 @@ export async function slotsStatus(options: {
     evidence: snapshot.evidence.map((entry) => evidenceLine(entry, about)),
     lock: { path: lock_path, text },
     leases: livingLeases(lock_path),
-    requests: openRequests(state_dir),
+    requests: openRequests(state_dir).map((one) => ({ ...one, doing: doingAbout(one, state_dir) })),
     outbox: outboxState(state_dir),
   };
 }
@@ -112,8 +126,9 @@ export function slotsStatusText(status: SlotsStatus): string {
     lines.push(`  ${lease.slot}: pid ${lease.pid} (${lease.purpose}) since ${lease.since}`);
   }
   lines.push(`requests for a measurement: ${requests.length === 0 ? "none" : ""}`.trimEnd());
-  for (const { model, runner, reason, requested_at } of requests) {
+  for (const { model, runner, reason, requested_at, doing } of requests) {
     lines.push(`  ${model ?? "?"} with ${runner ?? "?"} since ${requested_at}: ${reason}`);
+    lines.push(`    ${doing}`);
   }
   const why = outbox.reason === null ? "" : `, because ${outbox.reason}`;
   lines.push(`waiting to be committed: ${outbox.waiting}${why}`);

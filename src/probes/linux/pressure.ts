@@ -35,6 +35,12 @@ export function stalledUs(text: string): number | null {
   return found === null ? null : Number(found[1]);
 }
 
+/** Share of the last minute in which some task waited for memory, 0 to 1; null where not told. */
+export function shareOfMinute(text: string): number | null {
+  const found = /^some .*\bavg60=([\d.]+)/m.exec(text);
+  return found === null ? null : Number(found[1]) / 100;
+}
+
 export function pressureLevel(stall: PressureStall): Reading<PressureLevel> {
   if (stall.some_avg10_pct === null || stall.full_avg10_pct === null) {
     return unknown("pressure stall information without avg10");

@@ -271,7 +271,7 @@ test.each(onlyIf(KIND === "llama-server"))(
       model: { id: "unique", digest_source: "file" },
       context_per_slot: 512,
       flash_attention: "off",
-      batch: "-t 1 --no-warmup",
+      batch: "--threads 1",
       cache: "cache_off",
     });
     const turns = readFileSync(join(outcome.run_dir ?? "", "turns.jsonl"));

@@ -92,8 +92,8 @@ export class DaemonStation {
     renameSync(temporary, join(this.inbox, name));
   }
 
-  async daemon(): Promise<RunningCommand> {
-    const running = this.night.start("daemon");
+  async daemon(...args: string[]): Promise<RunningCommand> {
+    const running = this.night.start("daemon", ...args);
     await waitFor(
       "the daemon",
       () => {

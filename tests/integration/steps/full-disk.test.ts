@@ -1,44 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { bundleState } from "../../../src/eval/index.ts";
 import { lockStatus } from "../../../src/station/index.ts";
 import { writeMadeModel } from "../../../src/models/index.ts";
-import { tempDir } from "../../helpers/temp-dir.ts";
+import { fill, smallDisk } from "../../helpers/small-disk.ts";
 import { waitFor } from "../../helpers/wait.ts";
 import { Night, ownRunner, packText, processesWith, readSummary } from "./setting.ts";
-
-/** A file system of a few megabytes; undefined where this user may not mount one. */
-function smallDisk(): string | undefined {
-  const path = join(tempDir(), "disk");
-  mkdirSync(path);
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", path], {
-      stdio: "pipe",
-    });
-  } catch (error) {
-    if (process.env["TOUCHSTONED_REQUIRE_FULL_DISK"] === "1") throw error;
-    console.error(
-      "[tests] ***** NO SMALL FILE SYSTEM CAN BE MOUNTED: NO TEST OF A FULL DISK *****",
-    );
-    return undefined;
-  }
-  onTestFinished(() => void execFileSync("umount", ["-l", path]));
-  return path;
-}
-
-/** Leaves nothing free on a file system. */
-function fill(path: string): void {
-  const { bavail, bsize } = statfsSync(path);
-  for (let size = bavail * bsize; size >= 1; size = Math.floor(size / 2)) {
-    try {
-      writeFileSync(join(path, `filler-${size}`), Buffer.alloc(size));
-    } catch {
-      // Half of it may still fit.
-    }
-  }
-}
 
 test("a disk that fills up under a run: said clearly, nothing broken, and resume finishes", async () => {
   const disk = smallDisk();

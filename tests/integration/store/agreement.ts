@@ -255,10 +255,7 @@ const commands = fc.oneof(
   },
   onJob(
     "release",
-    ({ model }, id) => {
-      model.find(id).held = false;
-      return true;
-    },
+    ({ model }, id) => model.release(id),
     ({ store, now }, id) => store.release(id, now),
   ),
   command("hold or release the queue", fc.constantFrom(true, false, false), async (world, held) => {

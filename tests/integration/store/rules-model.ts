@@ -178,6 +178,13 @@ export class RulesModel {
     return true;
   }
 
+  release(id: string): boolean {
+    const job = this.find(id);
+    if (this.ended(job)) return false;
+    job.held = false;
+    return true;
+  }
+
   failDependants(): string[] {
     const failed: string[] = [];
     for (;;) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { SweepState } from "../../../src/calibrate/sweep-state.ts";
+import { GAVE_WAY } from "../../../src/calibrate/sweep.ts";
 import { emptyState, usableState } from "../../../src/calibrate/sweep-state.ts";
 import { isoTime } from "../../../src/core/clock.ts";
 import { Draw } from "../../../bench/verdict/random.ts";
@@ -86,6 +87,34 @@ describe("a sweep that is interrupted", () => {
     const device = throwing(false);
     await expect(sweepOn(device)).rejects.toThrow("socket closed");
     expect(device.running).toBe(0);
+  });
+
+  test("by giving way ends after the step under way, whose work is kept", async () => {
+    const checkpoint = new Checkpoint();
+    const giving = new AbortController();
+    let workers = 0;
+    const device = steady({
+      period: (result: object, request: { workers: number }) => {
+        workers = Math.max(workers, request.workers);
+        if (request.workers > 1) giving.abort();
+        return result;
+      },
+    });
+    const first = await sweepOn(device, { checkpoint, give_way: giving.signal });
+    expect([first.sweep.complete, first.sweep.stop]).toEqual([false, GAVE_WAY]);
+    expect([workers, first.sweep.levels[0]?.blocks.length, device.running]).toEqual([2, 1, 0]);
+    const { steps = 0 } = checkpoint.load() ?? {};
+    const again = await sweepOn(device, { checkpoint });
+    expect(again.verdict).toMatchObject({ result: "measured", recommended: 4 });
+    expect(again.sweep.levels[0]?.blocks[0]).toEqual(first.sweep.levels[0]?.blocks[0]);
+    expect(checkpoint.load()?.steps).toBeGreaterThan(steps);
+  });
+
+  test("before its first step measures nothing at all", async () => {
+    const checkpoint = new Checkpoint();
+    const device = steady();
+    const { sweep } = await sweepOn(device, { checkpoint, give_way: AbortSignal.abort() });
+    expect([sweep.stop, device.periods.length, checkpoint.saves]).toEqual([GAVE_WAY, 0, 0]);
   });
 
   test("by its budget goes on from there", async () => {

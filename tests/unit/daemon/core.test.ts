@@ -2,10 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   RESCAN_MS,
+  SOON_MS,
   START,
   step,
   type Effect,
   type Event,
+  type IdleKind,
   type Now,
   type State,
 } from "../../../src/daemon/core.ts";
@@ -24,13 +26,18 @@ function feed(events: readonly Event[], from: State = START, now = NOW) {
   return { state, effect };
 }
 
-function checked(due_at_ms: number | null, disk_low: string | null = null): Event[] {
+function checked(due_at_ms: number | null, barred: string | null = null): Event[] {
   return [
     { kind: "started" },
     { kind: "looked", look_at_ms: null },
     { kind: "tidied" },
-    { kind: "checked", due_at_ms, disk_low },
+    { kind: "checked", due_at_ms, barred },
   ];
+}
+
+/** A round in which nothing is due, and nothing is to be done in idle hours. */
+function quiet(due_at_ms: number | null, barred: string | null = null): Event[] {
+  return [...checked(due_at_ms, barred), { kind: "idled", look_at_ms: null }];
 }
 
 describe("a round", () => {
@@ -47,20 +54,21 @@ describe("a round", () => {
   });
 
   test("waits for the rescan where nothing is due", () => {
-    const { state, effect } = feed(checked(null));
+    const { state, effect } = feed(quiet(null));
     expect(effect).toEqual({ kind: "wait", for_ms: RESCAN_MS });
     expect(state.phase).toBe("idle");
   });
 
   test("waits for the earliest of job, file and rescan", () => {
-    expect(feed(checked(NOW.wall_ms + 9000)).effect).toEqual({ kind: "wait", for_ms: 9000 });
+    expect(feed(quiet(NOW.wall_ms + 9000)).effect).toEqual({ kind: "wait", for_ms: 9000 });
     const file: Event[] = [
       { kind: "looked", look_at_ms: NOW.monotonic_ms + 700 },
       { kind: "tidied" },
-      { kind: "checked", due_at_ms: NOW.wall_ms + 9000, disk_low: null },
+      { kind: "checked", due_at_ms: NOW.wall_ms + 9000, barred: null },
+      { kind: "idled", look_at_ms: NOW.wall_ms + 5000 },
     ];
     expect(feed(file).effect).toEqual({ kind: "wait", for_ms: 700 });
-    expect(feed(checked(NOW.wall_ms + 9 * RESCAN_MS)).effect).toMatchObject({ for_ms: RESCAN_MS });
+    expect(feed(quiet(NOW.wall_ms + 9 * RESCAN_MS)).effect).toMatchObject({ for_ms: RESCAN_MS });
   });
 
   test("a claim that found nothing is not tried again at once", () => {
@@ -85,7 +93,7 @@ describe("the lock is held by others", () => {
 
   test("with nothing left to run there is nothing to wait for", () => {
     const refused = feed([...checked(0), { kind: "lock_refused", holder: "x" }]).state;
-    expect(feed(checked(null), refused).state).toMatchObject({ phase: "idle", lock_held: null });
+    expect(feed(quiet(null), refused).state).toMatchObject({ phase: "idle", lock_held: null });
   });
 });
 
@@ -128,10 +136,73 @@ test("a stop in the middle of a round claims nothing more", () => {
 });
 
 test("a full disk begins nothing, and goes on when there is room", () => {
-  const full = feed(checked(0, "disk low"));
+  const barred = "disk low";
+  // Evidence is committed even so.
+  expect(feed(checked(0, barred)).effect).toEqual({ kind: "idle", soon: false, barred });
+  const full = feed(quiet(0, barred));
   expect(full.effect).toEqual({ kind: "wait", for_ms: RESCAN_MS });
-  expect(full.state.phase).toBe("disk_low");
+  expect(full.state.phase).toBe("barred");
   expect(feed(checked(0), full.state).effect).toEqual({ kind: "take_lock" });
+});
+
+describe("idle hours", () => {
+  const began = (what: "calibrate" | "housekeep", from = START): State =>
+    feed(
+      [...checked(null), { kind: "idle_began", what }, { kind: "idled", look_at_ms: null }],
+      from,
+    ).state;
+
+  test("are there when no job is due; what is about to be due is told", () => {
+    expect(feed(checked(null)).effect).toEqual({ kind: "idle", soon: false, barred: null });
+    const soon = { kind: "idle", soon: true, barred: null };
+    expect(feed(checked(NOW.wall_ms + SOON_MS)).effect).toEqual(soon);
+    expect(feed(checked(NOW.wall_ms + SOON_MS + 1)).effect).toMatchObject({ soon: false });
+    const ripening: Event[] = [{ kind: "woke" }, { kind: "looked", look_at_ms: 1 }];
+    const { state } = feed(ripening);
+    expect(feed(checked(null).slice(2), state).effect).toEqual(soon);
+  });
+
+  test("end with a job that is due: asked once to give way, and no lock is taken meanwhile", () => {
+    const measuring = began("calibrate");
+    expect(measuring.phase).toBe("measuring");
+    const due = feed(checked(0), measuring);
+    expect(due.effect).toEqual({ kind: "give_way", why: "a job is due" });
+    const asked = feed([{ kind: "gave_way" }], due.state);
+    expect(asked.effect).toEqual({ kind: "wait", for_ms: RESCAN_MS });
+    expect(feed(checked(0), asked.state).effect).toEqual({ kind: "wait", for_ms: RESCAN_MS });
+    const ended = feed([{ kind: "idle_ended" }], asked.state).state;
+    expect(feed(checked(0), ended).effect).toEqual({ kind: "take_lock" });
+  });
+
+  test("are not looked for while a job runs", () => {
+    const running = feed([{ kind: "began", job_id: "J" }]).state;
+    expect(feed(checked(null), running).effect).toMatchObject({ kind: "wait" });
+  });
+
+  test("are seen to in each round, also while something is under way", () => {
+    const phases = (["calibrate", "housekeep"] as const).map((what) => {
+      const state = began(what);
+      expect(feed(checked(null), state).effect).toMatchObject({ kind: "idle" });
+      return state.phase;
+    });
+    expect(phases).toEqual(["measuring", "housekeeping"]);
+  });
+
+  test("are over with a stop: what is under way gives way, and its end ends the daemon", () => {
+    const stopping = feed([{ kind: "stop" }], began("calibrate")).state;
+    const asked = feed([{ kind: "woke" }, { kind: "tidied" }], stopping);
+    expect(asked.effect).toEqual({ kind: "give_way", why: "the daemon stops" });
+    const waiting = feed([{ kind: "gave_way" }, { kind: "woke" }, { kind: "tidied" }], asked.state);
+    expect(waiting.effect).toMatchObject({ kind: "wait" });
+    const ended = feed([{ kind: "idle_ended" }, { kind: "woke" }], waiting.state);
+    expect(ended.effect).toEqual({ kind: "end" });
+  });
+
+  test("a time that is past keeps nobody awake", () => {
+    const { state } = feed([...checked(null), { kind: "idled", look_at_ms: NOW.wall_ms - 1 }]);
+    const refused = feed([...checked(0), { kind: "lock_refused", holder: "x" }], state);
+    expect(refused.effect).toEqual({ kind: "wait", for_ms: 500 });
+  });
 });
 
 /** Answers an effect at random, as the world might. */
@@ -141,19 +212,21 @@ const answers = fc.record({
   disk: fc.boolean(),
   lock: fc.boolean(),
   found: fc.boolean(),
-  beside: fc.constantFrom<"none" | "stop" | "job_ended">(
+  beside: fc.constantFrom<"none" | "stop" | "job_ended" | "idle_ended">(
     "none",
     "none",
     "none",
     "stop",
     "job_ended",
+    "idle_ended",
   ),
+  idle: fc.constantFrom<IdleKind | "nothing">("nothing", "calibrate", "housekeep"),
   passed_ms: fc.integer({ min: 0, max: 200_000 }),
 });
 
 /** What is wrong with an effect in this state; null where nothing is. */
 function faultOf(state: State, effect: Effect, locked: boolean): string | null {
-  const free = state.running === null;
+  const free = state.running === null && state.idle_work === null;
   switch (effect.kind) {
     case "end":
       return free && state.stop !== "none" ? null : "ended without being asked, or with a job";
@@ -161,6 +234,10 @@ function faultOf(state: State, effect: Effect, locked: boolean): string | null {
       return free ? null : "took the lock beside a job";
     case "claim":
       return free && locked ? null : "claimed without the lock, or beside a job";
+    case "idle":
+      return state.running === null ? null : "idle hours beside a job";
+    case "give_way":
+      return state.idle_work === null ? "nobody is there to give way" : null;
     case "wait":
       return effect.for_ms >= 0 && effect.for_ms <= RESCAN_MS ? null : `waits ${effect.for_ms} ms`;
     case "look":
@@ -181,11 +258,15 @@ function answer(effect: Effect, round: Answer): Event {
     case "tidy":
       return { kind: "tidied" };
     case "check":
-      return { kind: "checked", due_at_ms: round.due, disk_low: round.disk ? "low" : null };
+      return { kind: "checked", due_at_ms: round.due, barred: round.disk ? "low" : null };
     case "take_lock":
       return round.lock ? { kind: "locked" } : { kind: "lock_refused", holder: "x" };
     case "claim":
       return { kind: "claimed", found: round.found };
+    case "idle":
+      return { kind: "idled", look_at_ms: round.look };
+    case "give_way":
+      return { kind: "gave_way" };
     case "wait":
     case "end":
       break;
@@ -203,6 +284,9 @@ test("whatever happens: one job at a time, lock before claim, waits within bound
         const beside = (happened: Event) => (state = step(state, happened, now).state);
         if (round.beside === "stop") beside({ kind: "stop" });
         if (round.beside === "job_ended" && state.running !== null) beside({ kind: "job_ended" });
+        if (round.beside === "idle_ended" && state.idle_work !== null) {
+          beside({ kind: "idle_ended" });
+        }
         const next = step(state, event, now);
         state = next.state;
         const { effect } = next;
@@ -211,6 +295,8 @@ test("whatever happens: one job at a time, lock before claim, waits within bound
         if (fault !== null) throw new Error(fault);
         if (effect.kind === "end") return true;
         if (effect.kind === "claim" && round.found) beside({ kind: "began", job_id: "J" });
+        const begins = effect.kind === "idle" && state.idle_work === null && state.stop === "none";
+        if (begins && round.idle !== "nothing") beside({ kind: "idle_began", what: round.idle });
         if (effect.kind === "wait") {
           now.wall_ms += round.passed_ms;
           now.monotonic_ms += Math.min(round.passed_ms, effect.for_ms);

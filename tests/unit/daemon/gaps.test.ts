@@ -31,6 +31,11 @@ test("without the time since boot a sleep and a clock set forward look the same"
   expect(gap?.text).toContain("slept about 7 h, or");
 });
 
+test("without it a stop of all timers may have been a sleep as well", () => {
+  const gap = findGap({ ...BEFORE, uptime_ms: null }, after(7 * HOUR, 7 * HOUR, null), 60_000);
+  expect(gap?.text).toBe("slept or stood still for about 7 h");
+});
+
 test("a wait that was cut short is no gap", () => {
   expect(findGap(BEFORE, after(5, 5, 5), 60_000)).toBeNull();
 });

@@ -52,6 +52,14 @@ export const command = fc.oneof(
       exit: fc.constantFrom<StepExit>("ok", "ok", "ok", "error", "killed", "timeout", "incurable"),
     }),
   },
+  { weight: 2, arbitrary: one("ask for a measurement", { name: fc.constantFrom("x", "y") }) },
+  { weight: 6, arbitrary: one("calibration step") },
+  {
+    weight: 1,
+    arbitrary: one("calibration refused", { exit_code: fc.constantFrom(3, 64, 75, 1) }),
+  },
+  { weight: 1, arbitrary: one("calibration dies") },
+  { weight: 1, arbitrary: one("machine busy", { busy: fc.boolean() }) },
   { weight: 1, arbitrary: one("shell takes lock") },
   { weight: 2, arbitrary: one("shell gives lock back") },
   { weight: 1, arbitrary: one("disk fills") },
@@ -77,6 +85,9 @@ export interface Tally {
   crashes: number;
   adopted: number;
   refused_starts: number;
+  measured: number;
+  /** Calibrations that went on from what an earlier one had measured. */
+  resumed: number;
 }
 
 export function emptyTally(): Tally {
@@ -88,6 +99,8 @@ export function emptyTally(): Tally {
     crashes: 0,
     adopted: 0,
     refused_starts: 0,
+    measured: 0,
+    resumed: 0,
   };
 }
 
@@ -206,6 +219,24 @@ export class Play {
       case "step exit":
         sim.endStep(act.exit);
         break;
+      case "ask for a measurement":
+        sim.idle.ask(act.name, clock.now_ms());
+        sim.life?.wake();
+        break;
+      case "calibration step":
+        sim.idle.child?.step();
+        break;
+      case "calibration refused": {
+        const { exit_code } = act;
+        sim.idle.child?.finish({ event: "refused", code: "some", exit_code, why: "so it is" });
+        break;
+      }
+      case "calibration dies":
+        sim.idle.child?.finish(null);
+        break;
+      case "machine busy":
+        sim.idle.busy = act.busy;
+        break;
       case "shell takes lock":
         if (sim.lockIsFree) sim.shell_holds_lock = true;
         break;
@@ -257,10 +288,19 @@ export class Play {
       expect(job.attempt_count).toBeLessThanOrEqual(job.max_attempts);
     }
     expect(running).toBeLessThanOrEqual(1);
+    this.#checkIdle();
     // A step whose job was cancelled ends, unless nobody is there to end it.
     const { tree, life, disk_full } = this.#sim;
     if (life === null || disk_full || tree === null || tree.exit !== null) return;
     expect([tree.job_id, jobs.get(tree.job_id)?.state]).toEqual([tree.job_id, "IN_PROGRESS"]);
+  }
+
+  /** A calibration has the machine for itself, and lives no longer than its daemon. */
+  #checkIdle(): void {
+    const { idle, tree, life, shell_holds_lock } = this.#sim;
+    if (idle.child === null) return;
+    expect([tree?.exit ?? "none", shell_holds_lock, life === null]).not.toContain(null);
+    expect([shell_holds_lock, life === null]).toEqual([false, false]);
   }
 
   /** How often each inode is to be found under the inbox. */
@@ -292,18 +332,24 @@ export class Play {
     const sim = this.#sim;
     sim.shell_holds_lock = false;
     sim.disk_full = false;
+    sim.idle.busy = false;
+    sim.idle.refusal = null;
     if (sim.life !== null) sim.life.dies_in = Infinity;
-    for (let n = 0; n < 80; n += 1) {
+    for (let n = 0; n < 120; n += 1) {
       if (sim.life?.stopping === true) sim.life.stop();
       await sim.settle();
       sim.start();
       await sim.settle();
       sim.endStep("ok");
       await sim.settle();
+      sim.idle.child?.step();
+      await sim.settle();
       if (n % 4 === 3 && (await this.#isDone())) break;
       const now_ms = sim.world.clock.now_ms();
       const due_ms = (await sim.guest.nextDue(now_ms, CAN)) ?? now_ms;
-      sim.world.clock.advance(Math.max(MIN_AGE_MS + 1, due_ms - now_ms));
+      // Pauses of measurements grow to a day.
+      const patience_ms = n < 40 ? MIN_AGE_MS + 1 : 3 * HOUR_MS;
+      sim.world.clock.advance(Math.max(patience_ms, due_ms - now_ms));
       await sim.settle();
     }
     await this.#check();
@@ -317,7 +363,7 @@ export class Play {
 
   /** What is not done yet, in words. */
   async #left(): Promise<string[]> {
-    const { guest, world, lockIsFree } = this.#sim;
+    const { guest, world, lockIsFree, idle } = this.#sim;
     const { disk } = world;
     const open = (await guest.jobs()).filter((job) => !isEnded(job));
     const inInbox = disk
@@ -334,6 +380,7 @@ export class Play {
       ...inInbox,
       ...unplaced.map(({ id }) => `${id} not placed`),
       ...strays,
+      ...[...idle.requests.keys()].map((key) => `${key} is not measured`),
       ...(lockIsFree ? [] : ["the lock is held"]),
     ];
   }
@@ -346,6 +393,8 @@ export class Play {
     tally.complete += counts.COMPLETE;
     tally.failed += counts.FAILED;
     tally.cancelled += counts.CANCELLED;
+    tally.measured += this.#sim.idle.measured.length;
+    tally.resumed += this.#sim.idle.resumed;
     for (const job of await guest.jobs()) {
       const history = await guest.history(job.id);
       tally.adopted += history.filter(({ kind }) => kind === "adopt").length;

@@ -179,7 +179,7 @@ test.each([
       evening.distrust = `${FILE} can be written by everyone; run: chmod go-w ${FILE}`;
     },
   ],
-  ["is empty", (evening: Evening) => void evening.world.disk.put(FILE, "")],
+  ["is empty", (evening: Evening) => evening.world.disk.put(FILE, "")],
 ])(
   "a file that cannot be dropped (%s) is named once, and dropped when it is mended",
   async (why, spoil) => {

@@ -153,6 +153,7 @@ export class Life {
       report,
       clock,
       log: LOG,
+      idle: sim.idle.workOf(this, sim, this.#hard.signal),
       summaries: {
         sync: async () => {},
         ids: () => [],
@@ -164,7 +165,7 @@ export class Life {
       uptime_ms: () => sim.uptime_ms(),
       refresh: async () => undefined,
       grown: () => false,
-      diskLow: () => (sim.disk_full ? "disk low" : null),
+      barred: () => (sim.disk_full ? "disk low" : null),
       opensAt: async () => null,
       pulse: undefined,
       takeLock: async () => sim.takeLock(this),

@@ -4,6 +4,7 @@ import { Crash, type Tear } from "../../helpers/fault-disk.ts";
 import { emptyDisk } from "../../helpers/memory-disk.ts";
 import { MemoryStore } from "../../helpers/memory-store.ts";
 import { World } from "../intake/world.ts";
+import { SimIdle } from "./idle/sim-idle.ts";
 import { Life } from "./sim-life.ts";
 
 export type StepExit = "ok" | "error" | "killed" | "timeout" | "incurable";
@@ -44,6 +45,7 @@ export class Sim {
   record: { job_id: string; fence: number; tree: StepTree } | null = null;
   /** Jobs whose bundles are whole on the disk. */
   readonly results = new Set<string>();
+  readonly idle = new SimIdle();
   shell_holds_lock = false;
   disk_full = false;
   /** What went wrong in a daemon that should not. */
@@ -124,6 +126,8 @@ export class Sim {
     if (this.life !== null) this.life.alive = false;
     this.life = null;
     this.#lock_of = null;
+    // Its pipe ends.
+    this.idle.child?.finish({ event: "gave_way" });
   }
 
   /** The daemon ended in order, or said why it cannot start. */
@@ -147,7 +151,8 @@ export class Sim {
 
   get lockIsFree(): boolean {
     const step = this.tree !== null && this.tree.exit === null;
-    return !this.shell_holds_lock && this.#lock_of === null && !step;
+    const calibrates = this.idle.child !== null;
+    return !this.shell_holds_lock && this.#lock_of === null && !step && !calibrates;
   }
 
   takeLock(life: Life): { path: string; release(): void } {
@@ -167,6 +172,7 @@ export class Sim {
     if (this.tree !== null && this.tree.exit === null) throw this.#broken("two steps at once");
     if (this.#lock_of !== life) throw this.#broken("a step without the lock");
     if (this.shell_holds_lock) throw this.#broken("a step beside a shell that holds the lock");
+    if (this.idle.child !== null) throw this.#broken("a step beside a calibration");
     this.tree = new StepTree(id);
     this.record = { job_id: id, fence, tree: this.tree };
   }

@@ -26,7 +26,7 @@ function snapshotOf(root: string, change: Partial<DaemonSnapshot> = {}): DaemonS
     runners: ["local"],
     lock_path: "/lock",
     lock_held: null,
-    disk_low: null,
+    barred: null,
     running: null,
     inbox: { path: join(root, "inbox"), min_age_ms: 30_000, blocked: null },
     next_look: null,
@@ -60,7 +60,7 @@ describe("why nothing runs", () => {
     ["a daemon that died", oneJob, { process: { ...ALIVE, start_token: "x" } }, "not running"],
     ["another boot", oneJob, { process: { ...ALIVE, boot_id: "x" } }, "not running"],
     ["it is stopping", oneJob, { stop: "soft" }, "the daemon is stopping"],
-    ["disk low", oneJob, { disk_low: "disk low: only 3 MB left" }, "only 3 MB left"],
+    ["disk low", oneJob, { barred: "disk low: only 3 MB left" }, "only 3 MB left"],
     [
       "the lock",
       oneJob,
@@ -68,6 +68,19 @@ describe("why nothing runs", () => {
       "model lock, held by pid 7 since T",
     ],
     ["it is about to", oneJob, {}, "1 job about to start"],
+    [
+      "the window is closed",
+      oneJob,
+      { window_opens: later, lock_held: "held by pid 7 since T" },
+      `1 job waits for the window, which opens at ${later} (`,
+    ],
+    [
+      "the window is closed and nothing waits",
+      async () => undefined,
+      { window_opens: later },
+      "idle",
+    ],
+    ["a window that is open", oneJob, { window_opens: null }, "1 job about to start"],
     [
       "the queue is held",
       async (store) => [await oneJob(store), await store.hold(QUEUE, T0)],
@@ -264,4 +277,18 @@ test("evidence that is not in git yet is shown with what stands in the way", asy
   expect(statusText(report, T0)).toContain(
     "evidence: 1 not committed yet: HEAD is detached (touchstoned evidence commit)",
   );
+});
+
+test("what is scheduled is shown with its next time, and with what stands in the way", async () => {
+  const schedule = [
+    { name: "nightly", next: later, trouble: null },
+    { name: "weekly", next: later, trouble: "/s/weekly.yaml: no such\u001b[2J file" },
+  ];
+  const { status } = await stationOf(async () => undefined, { schedule });
+  const report = await status();
+  expect(report.schedule).toEqual(schedule);
+  const text = statusText(report, T0);
+  expect(text).toContain(`schedule: nightly: ${later}\n`);
+  expect(text).toContain(`schedule: weekly: ${later}, but now: /s/weekly.yaml: no such`);
+  expect(text).not.toContain("\u001b");
 });

@@ -98,6 +98,17 @@ describe("the number", () => {
     expect(decide(input({}, declared)).reason).toContain("(declared in machine.yaml)");
   });
 
+  it("says where it cannot be read how the server was started", () => {
+    const reason = "its process is another user's";
+    const { allowed, reason: said } = decide(input({}, { serving: { ok: false, reason } }));
+    expect(allowed).toBe(2);
+    expect(said).toContain(
+      "its KV type, flash attention and batch cannot be read (its process is another user's), so what machine.yaml says of them counts",
+    );
+    const options = { kv_type: "f16", flash_attention: null, batch: null };
+    expect(decide(input({}, { serving: { ok: true, options } })).reason).not.toContain("KV type");
+  });
+
   it("says that evidence is not committed yet, where it is to be", () => {
     const waiting = [entry({ committed: false })];
     expect(decide(input({ evidence: waiting })).notes).toContain(

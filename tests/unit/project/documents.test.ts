@@ -14,6 +14,7 @@ const documents = [
   "CHANGELOG.md",
   "CONTRIBUTING.md",
   "inbox/README.md",
+  "examples/README.md",
 ];
 
 /** GitHub's anchor of a heading. */

@@ -46,7 +46,7 @@ describe("man/touchstoned.1", () => {
 
   test.each(onlyIf(toolHere("groff") !== null))("groff sets it without a warning", () => {
     const args = ["-ww", "-man", "-Tutf8", "-P-cbou", join(PROJECT_ROOT, PAGE)];
-    const run = spawnSync("groff", args, { encoding: "utf8" });
+    const run = spawnSync(toolHere("groff") ?? "", args, { encoding: "utf8" });
     expect(run.stderr).toBe("");
     expect(run.stdout).toContain("EXIT STATUS");
   });

@@ -23,7 +23,9 @@ describe("editor schemas", () => {
     expect(text).toContain('"description"');
   });
 
-  const examples = ["inbox/examples", "packs"].flatMap((folder) => projectFiles(folder, ".yaml"));
+  const examples = ["inbox/examples", "packs", "examples"].flatMap((folder) =>
+    projectFiles(folder, ".yaml"),
+  );
 
   it("has examples to go with it", () => {
     expect(examples.length).toBeGreaterThan(2);

@@ -90,9 +90,6 @@ const TABLE: Record<JobEvent["kind"], Partial<Record<JobState | "gone", JobState
     CLAIMED: "CLAIMED",
     IN_PROGRESS: "IN_PROGRESS",
     FAILED: "FAILED",
-    gone: "FAILED",
-    COMPLETE: "COMPLETE",
-    CANCELLED: "CANCELLED",
   },
 };
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { listenerPid, listeningInodes } from "../../../src/runners/server-pid.ts";
+import { listeningInodes } from "../../../src/runners/linux-listener.ts";
+import { listenerPid } from "../../../src/runners/server-pid.ts";
 import { fakeServer } from "../../helpers/fake-http.ts";
 
 const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

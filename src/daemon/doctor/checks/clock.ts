@@ -83,13 +83,9 @@ export function clockSteps(log: string, now_ms: number): ClockInput["steps"] {
   for (const line of log.split("\n")) {
     // Most lines are about something else, and to parse them all would take a while.
     if (!/clock set (?:back|forward)/.test(line)) continue;
-    let value: unknown;
-    try {
-      value = parseJsonLenient(line);
-    } catch {
-      continue; // cut at the beginning of what was read
-    }
-    const { time, msg } = value as { time?: unknown; msg?: unknown };
+    // Undefined for one that is cut at the beginning of what was read.
+    const value = parseJsonLenient(line) as { time?: unknown; msg?: unknown } | null | undefined;
+    const { time, msg } = value ?? {};
     const at_ms = Date.parse(String(time));
     if (typeof msg === "string" && now_ms - at_ms < WEEK_MS) steps.push({ at_ms, text: msg });
   }

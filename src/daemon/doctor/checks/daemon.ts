@@ -1,5 +1,6 @@
 import type { DaemonSnapshot } from "../../snapshot.ts";
 import type { StationStatus } from "../../status.ts";
+import { SILENT_MS } from "../../status-wrong.ts";
 import { counted, failure, ok, span, warning, type Line } from "../line.ts";
 
 export interface DaemonInput {
@@ -9,20 +10,19 @@ export interface DaemonInput {
   now_ms: number;
 }
 
-/** It looks around once a minute; one that was silent for so long hangs, or has just been woken. */
-const SILENT_MS = 10 * 60_000;
 const SHOWN_WARNINGS = 3;
 /** Older warnings were read, or never will be. */
 const WARNING_MS = 24 * 3_600_000;
 
 function absentLine({ status, snapshot }: DaemonInput): Line {
-  const waiting = (status.counts?.PENDING ?? 0) + status.inbox.length;
+  const waiting =
+    (status.counts?.PENDING ?? 0) + status.inbox.filter(({ stuck }) => stuck === null).length;
   const last = snapshot === undefined ? "" : `; the last one began ${snapshot.started}`;
   const orphan =
     status.orphan === null
       ? ""
       : `; the ${status.orphan.step} of job ${status.orphan.job_id} runs on without it (pid ${status.orphan.pid})`;
-  const todo = "Start it: touchstoned daemon (or install it, so that it starts by itself).";
+  const todo = "Start it: touchstoned start where it is installed, else touchstoned daemon.";
   const text = `no daemon runs this station${last}${orphan}`;
   if (waiting === 0 && status.orphan === null) return warning(text, todo);
   return failure(

@@ -60,6 +60,11 @@ function modelLine(input: RunnersInput, name: string, status: RunnerStatus): Lin
   );
 }
 
+/** Without the address in front, which stands before it anyway. */
+function plainReason(reason: string | null): string {
+  return reason?.replace(/^https?:\S+: /, "") ?? "no reason given";
+}
+
 async function askedLines(
   settings: RunnerSettings,
   needed: boolean,
@@ -71,7 +76,7 @@ async function askedLines(
   if (!status.reachable) {
     return [
       trouble(
-        `runner ${name} (${kind}, ${url ?? ""}) does not answer: ${status.reason ?? "no reason given"}`,
+        `runner ${name} (${kind}, ${url ?? ""}) does not answer: ${plainReason(status.reason)}`,
         `${START[kind]}, or correct its url in ${input.machine_path}. Then: touchstoned runner probe ${name}`,
         needed,
       ),
@@ -116,7 +121,7 @@ export async function runnersLines(input: RunnersInput): Promise<Line[]> {
     return [
       failure(
         `${machine_path} declares no runner: no job can run here`,
-        "Add yours below runners: (docs/runners.md shows each kind), or try: touchstoned runner install embedded",
+        "Add yours to it, for example: runners: [{name: ollama, kind: ollama, url: http://127.0.0.1:11434}]",
       ),
     ];
   }

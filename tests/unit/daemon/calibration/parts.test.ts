@@ -86,10 +86,10 @@ const llama = (args: string[], env: Record<string, string> = {}) =>
   });
 
 test.each([
-  [["-fa", "off", "-t", "2"], { kv_type: null, flash_attention: "off", batch: "-t 2" }],
+  [["-fa", "off", "-t", "2"], { kv_type: null, flash_attention: "off", batch: "--threads 2" }],
   [["-ctk", "q8_0", "-ctv", "q8_0"], { kv_type: "q8_0", batch: null }],
   [["--cache-type-k=q4_0", "-fa"], { kv_type: "q4_0/default", flash_attention: "on" }],
-  [["-fa", "-ub", "256"], { flash_attention: "on", batch: "-ub 256" }],
+  [["-fa", "-ub", "256"], { flash_attention: "on", batch: "--ubatch-size 256" }],
 ])("%j changes the identity of the evidence", (args, expected) => {
   expect(servingSettings(llama(args), "cache_off")).toMatchObject({
     cache: "cache_off",
