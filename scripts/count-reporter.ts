@@ -1,3 +1,4 @@
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 
 /**
@@ -29,8 +30,19 @@ export class CountReporter implements Reporter {
     }
     const reminder = process.env["TOUCHSTONED_TEST_REMINDER"] ?? "";
     if (reminder !== "") console.log(`!! ${reminder}`);
-    console.log(countLine(passed.length, failed.length + broken.length, skipped.length));
+    const counts = [passed.length, failed.length + broken.length, skipped.length] as const;
+    const file = process.env["TOUCHSTONED_COUNT_FILE"] ?? "";
+    if (file !== "") appendFileSync(file, `${JSON.stringify(counts)}\n`);
+    console.log(countLine(...counts));
   }
+}
+
+/** The sum of what several runs of tests have left in the file that TOUCHSTONED_COUNT_FILE names. */
+export function countedIn(file: string): [passed: number, failed: number, skipped: number] {
+  const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
+  const runs = lines.map((line) => JSON.parse(line) as readonly number[]);
+  const sum = (at: number): number => runs.reduce((total, run) => total + (run[at] ?? 0), 0);
+  return [sum(0), sum(1), sum(2)];
 }
 
 export function countLine(passed: number, failed: number, skipped: number): string {

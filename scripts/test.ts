@@ -2,16 +2,12 @@
 // `npm test -- ARGUMENTS` hands the arguments on to vitest (a file name, `-t NAME`).
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { banner } from "./banner.ts";
 import { findLlamaServer } from "./llama-server.ts";
 import { shellsFolder } from "./shells.ts";
 
 const root = join(import.meta.dirname, "..");
 const required = process.env["TOUCHSTONED_REQUIRE_LLAMA_SERVER"] === "1";
-
-function banner(lines: readonly string[]): void {
-  const rule = "!".repeat(78);
-  process.stderr.write([rule, ...lines.map((line) => `!! ${line}`), rule, ""].join("\n"));
-}
 
 const server = findLlamaServer(root);
 if (server.path === null) {

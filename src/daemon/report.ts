@@ -73,7 +73,7 @@ export class Report {
         phase: state.phase,
         stop: state.stop,
         lock_held: state.lock_held,
-        disk_low: state.disk_low,
+        barred: state.barred,
         window_opens: this.#opens_ms === null ? null : isoTime(this.#opens_ms),
         schedule: this.#schedule,
         running: this.#running,
@@ -108,7 +108,7 @@ export class Report {
     if (state.lock_held !== null && before?.lock_held !== state.lock_held) {
       this.say(`waiting for the model lock, ${state.lock_held}`);
     }
-    if (state.disk_low !== null && before?.disk_low == null) this.warn(state.disk_low);
+    if (state.barred !== null && before?.barred == null) this.warn(state.barred);
     this.#write();
   }
 
@@ -139,7 +139,7 @@ export class Report {
     }
     if (this.#idle.doing !== null) return `${stopping}${doingText(this.#idle.doing, minutesText)}`;
     if (state.stop !== "none") return "stopping";
-    if (state.disk_low !== null) return state.disk_low;
+    if (state.barred !== null) return state.barred;
     if (state.lock_held !== null) return `waiting for the model lock, ${state.lock_held}`;
     if (this.#opens_ms === null || state.due_at_ms === null) return "idle";
     return `jobs wait for the window, which opens at ${isoTime(this.#opens_ms)}`;

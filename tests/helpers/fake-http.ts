@@ -84,8 +84,8 @@ function closeWithTest(close: () => Promise<void>): void {
   }
 }
 
-/** A real HTTP server on a free port; unknown paths get a 404. It ends with the running test. */
-export async function fakeServer(respond: Responder): Promise<FakeServer> {
+/** A real HTTP server on a free port [or `wanted`]; unknown paths get a 404. It ends with the running test. */
+export async function fakeServer(respond: Responder, wanted = 0): Promise<FakeServer> {
   const requests: Recorded[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
@@ -101,7 +101,7 @@ export async function fakeServer(respond: Responder): Promise<FakeServer> {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(wanted, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const close = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();

@@ -6,6 +6,8 @@ export interface FakeOpenAiOptions {
   /** Answer to a chat request; undefined = a well-formed answer. Called with 1, 2 ... */
   chat?: (request: Recorded, count: number) => Reply | undefined | Promise<Reply | undefined>;
   version?: string;
+  /** Where it listens [a free port]. */
+  port?: number;
 }
 
 const STREAM_HEADERS = { "content-type": "text/event-stream" };
@@ -83,7 +85,7 @@ export function goodChat(model: string, text = ["Hello", " world"]): Reply {
 
 /** A server with OpenAI's `/v1`, as vLLM has it. */
 export function fakeOpenAi(options: FakeOpenAiOptions = {}): Promise<FakeServer> {
-  const { models = ["fake"], chat, version } = options;
+  const { models = ["fake"], chat, version, port } = options;
   let count = 0;
   return fakeServer(async (request) => {
     if (request.path === "/v1/models") {
@@ -93,5 +95,5 @@ export function fakeOpenAi(options: FakeOpenAiOptions = {}): Promise<FakeServer>
     if (request.path !== "/v1/chat/completions") return undefined;
     count += 1;
     return (await chat?.(request, count)) ?? goodChat(models[0] ?? "fake");
-  });
+  }, port);
 }

@@ -11,8 +11,6 @@ import {
 import { counted, failure, ok, span, warning, type Line } from "../line.ts";
 
 const DAY_MS = 86_400_000;
-/** So long before it expires, it is time to measure again. */
-const SOON_DAYS = 7;
 /** A request that nobody answered for so long will not be answered by itself. */
 const UNANSWERED_MS = 7 * DAY_MS;
 const NAMED = 3;
@@ -21,9 +19,13 @@ export interface EvidenceInput {
   catalog: Catalog;
   requests: readonly CalibrationRequest[];
   max_age_days: number;
+  /** So long before it expires, it is time to measure again. */
+  renew_before_days: number;
   /** What `slots allowed` goes by: 1 asks nothing of evidence. */
   concurrent_runs: number | "measured";
   now_ms: number;
+  /** Requests that the daemon does not work at, and why; empty where none runs. */
+  waits: readonly { key: string; why: string }[];
 }
 
 function nameOf({ evidence }: Listed): string {
@@ -45,7 +47,7 @@ function ageLine(listed: Listed, input: EvidenceInput): Line {
     );
   }
   const left_days = input.max_age_days - (age_days ?? 0);
-  if (left_days < SOON_DAYS) {
+  if (left_days < input.renew_before_days) {
     return warning(
       `evidence for ${name} expires in ${span(left_days * DAY_MS)}; then slots allowed says 1`,
       measureAgain(listed),
@@ -78,7 +80,7 @@ function absentLine({ catalog, concurrent_runs }: EvidenceInput, own: Listed[]):
   }
   return warning(
     `nothing was measured on this device, so slots allowed says 1 (concurrent_runs: ${concurrent_runs})${elsewhere}`,
-    "touchstoned slots corpus, then touchstoned slots calibrate (docs/slots.md)",
+    "touchstoned slots corpus --from-runs --out corpus.json && touchstoned slots calibrate --corpus corpus.json",
   );
 }
 
@@ -103,16 +105,18 @@ function refusedLines({ refused: all }: Catalog): Line[] {
   return [...lines, failure(text, "touchstoned evidence verify")];
 }
 
-function requestLines({ requests, now_ms }: EvidenceInput): Line[] {
+function requestLines({ requests, now_ms, waits }: EvidenceInput): Line[] {
   const open = requests.map((request) => ({
     ...request,
     age_ms: now_ms - Date.parse(request.requested_at),
   }));
-  return open.slice(0, NAMED).map(({ model, runner, reason, age_ms }) => {
+  return open.slice(0, NAMED).map(({ key, model, runner, reason, age_ms }) => {
+    const why = waits.find((wait) => wait.key === key)?.why;
+    const yet = why === undefined ? "" : `; not yet: ${why}`;
     const what = `a measurement of ${model ?? "a model"} with ${runner ?? "a runner"}`;
-    if (!(age_ms > UNANSWERED_MS)) return ok(`${what} is asked for (${reason})`);
+    if (!(age_ms > UNANSWERED_MS)) return ok(`${what} is asked for (${reason})${yet}`);
     return warning(
-      `${what} has been asked for since ${span(age_ms)} ago, and nobody made it (${reason})`,
+      `${what} has been asked for since ${span(age_ms)} ago, and nobody made it (${reason})${yet}`,
       "Make it: touchstoned slots calibrate --if-requested. Or forget it: touchstoned evidence prune",
     );
   });

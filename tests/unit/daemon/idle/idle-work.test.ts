@@ -7,7 +7,7 @@ import type { ChildEnd, HousekeepReport } from "../../../../src/daemon/idle/prot
 import { doingText, minutesText, type IdleSnapshot } from "../../../../src/daemon/idle/snapshot.ts";
 import { FakeClock } from "../../../helpers/fake-clock.ts";
 
-const ROUND = { soon: false, disk_low: null };
+const ROUND = { soon: false, barred: null };
 const X: IdleRequest = { key: "x", runner: "llama", model: "qwen", reason: "never", asked_ms: 1 };
 const MEASURED: ChildEnd = { event: "measured", recommended: 2, max_safe: 4, commit_waits: "git" };
 

@@ -153,7 +153,7 @@ export class Weeks {
       random: () => 1,
       uptime_ms: () => clock.uptime_ms(),
       refresh: async () => undefined,
-      diskLow: () => null,
+      barred: () => null,
       opensAt: async () => null,
       pulse: undefined,
       takeLock: async () => ({ path: "", release: ignore }),
