@@ -165,11 +165,14 @@ export function died(history: IdleHistory, configuration: string, now_ms: number
 /** What the station has not run yet cannot be drawn from; its next bundle may be what is missing. */
 const NO_CORPUS: ReadonlySet<string> = new Set(["no_corpus", "pool_too_small"]);
 
+function lacksCorpus({ trouble }: KeyHistory): boolean {
+  return NO_CORPUS.has(trouble?.code ?? "");
+}
+
 /** A job has ended, so there may be something to draw a corpus from now. */
 export function jobEnded(history: IdleHistory): IdleHistory {
-  const lacks = ({ trouble }: KeyHistory): boolean => NO_CORPUS.has(trouble?.code ?? "");
-  return Object.values(history.keys).some(lacks)
-    ? without(history, (_, entry) => lacks(entry))
+  return Object.values(history.keys).some(lacksCorpus)
+    ? without(history, (_, entry) => lacksCorpus(entry))
     : history;
 }
 

@@ -94,8 +94,8 @@ export async function slotsStatus(options: {
     evidence: snapshot.evidence.map((entry) => evidenceLine(entry, about)),
     lock: { path: lock_path, text },
     leases: livingLeases(lock_path),
-    requests: openRequests(state_dir).map((one) =>
-      Object.assign({}, one, { doing: doingAbout(one, state_dir) }),
+    requests: openRequests(state_dir).map((request) =>
+      Object.assign({ doing: doingAbout(request, state_dir) }, request),
     ),
     outbox: outboxState(state_dir),
   };
