@@ -11,7 +11,7 @@ import { emptyLevel } from "./sweep-state.ts";
 import type { LevelState, SweepState } from "./sweep-state.ts";
 
 /** Segments of a block of a level that is still undecided, over those of its first blocks. */
-const CLOSE_FACTOR = 3;
+const CLOSE_FACTOR = 2;
 
 /** Cards that may be used: without segments that fail at one slot already. */
 export function usable(state: SweepState, deck: readonly Segment[]): Segment[] {

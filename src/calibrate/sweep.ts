@@ -35,7 +35,7 @@ export interface SweepOptions {
   budget_s?: number;
   extras?: readonly ExtraWish[];
   /** Also report the number that is found with answers drawn as production draws them. */
-  production_sampling?: Sampling;
+  production_sampling?: Sampling | undefined;
   /** Steps older than this are measured again [30]. */
   max_age_days?: number;
 }

@@ -27,6 +27,7 @@ export const DEFAULT_METHOD = {
   gain_gate: 0.1,
   gain_sought: 0.2,
   alpha_per_look: 0.015,
+  give_up_alpha: 0.05,
   blocks_min: 4,
   blocks_max: 12,
   fidelity_margin: 0.05,

@@ -5,8 +5,8 @@ import type { Interval } from "./student.ts";
 
 /** One-sided error of the comparison with a smaller number that failed. */
 const RIVAL_ALPHA = 0.2;
-/** One-sided error of each look that gives a level up because no gain worth seeking can be there. */
-const GIVE_UP_ALPHA = 0.015;
+/** Where the method does not say with which error a level is given up. */
+const GIVE_UP_ALPHA = 0.05;
 
 export interface Gain {
   state: "accepted" | "rejected" | "not_proven" | "not_measured";
@@ -125,7 +125,7 @@ export function pooledInterval(
   const sigma = noiseNow(noise, level, baseline.blocks);
   const pooled = (noise.freedom * sigma ** 2 + own * (variance(values) ?? 0)) / freedom;
   const error = Math.sqrt(pooled / values.length);
-  const reach = studentQuantile(GIVE_UP_ALPHA, freedom) * error;
+  const reach = studentQuantile(method.give_up_alpha ?? GIVE_UP_ALPHA, freedom) * error;
   const middle = mean(values);
   return { mean: middle, low: middle - reach, high: middle + reach, error };
 }

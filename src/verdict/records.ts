@@ -223,6 +223,8 @@ export const methodSchema = z.strictObject({
   gain_sought: z.number(),
   /** One-sided error of each look at a block series [0.015]. */
   alpha_per_look: z.number(),
+  /** One-sided error of each look that gives a level up, since the gain sought is ruled out [0.05]. */
+  give_up_alpha: z.number().optional(),
   blocks_min: count,
   blocks_max: count,
   /** Non-inferiority margin of the structural signature [0.05], at `fidelity_confidence` [0.95]. */

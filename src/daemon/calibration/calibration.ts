@@ -115,7 +115,6 @@ export class Calibration {
     neighbours: ReturnType<typeof neighboursOf>,
   ): Promise<CalibrationOutcome> {
     const { station, wish, clock, signal, give_way, onEvent } = this.#options;
-    const { production_sampling: sampling } = wish;
     const { state_dir, runs_dir, settings } = station;
     const max_slots = await this.#maxSlots();
     const mark = binaryMark(this.#plan, this.#options.env);
@@ -171,7 +170,7 @@ export class Calibration {
         ...(give_way === undefined ? {} : { give_way }),
         ...(wish.budget_s === undefined ? {} : { budget_s: wish.budget_s }),
         ...(wish.extras === undefined ? {} : { extras: wish.extras }),
-        ...(sampling === undefined ? {} : { production_sampling: sampling }),
+        production_sampling: wish.production_sampling,
       });
       opened.close();
       const turns_sha256 = sha256Hex(readFileSync(opened.turns_path));

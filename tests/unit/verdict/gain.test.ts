@@ -92,7 +92,7 @@ describe("the interval of a gain", () => {
     expect(levels[1]).toMatchObject({ gain: "not_proven", warnings: [RULED_OUT] });
     expect(levels[1]?.ratio_high).toBeLessThan(1.2);
     expect(reason).toMatch(
-      /^1: no proven gain from 2 slots: \+5 % over 1 slot \(-?\+?\d+\.\d % to \+1\d\.\d %\)\.$/,
+      /^1: no proven gain from 2 slots: \+5 % over 1 slot \(-?\+?\d+\.\d % to \+1?\d\.\d %\)\.$/,
     );
   });
 
