@@ -6,11 +6,14 @@ import { PROJECT_THERE } from "./layers.ts";
 const PORT = 11499;
 const STAND_IN = "/var/lib/stand-in";
 
-/** How the stand-in is started at each boot, as any other server of a machine. */
-const STAND_IN_UNIT = `[Service]
-ExecStart=/opt/node/bin/node ${PROJECT_THERE}/tests/system/inside/stand-in.ts ${PORT} ${STAND_IN}
+/** The stand-in is there from the beginning of each boot, and ends at its end as any other server. */
+const STAND_IN_SOCKET = `[Socket]
+ListenStream=127.0.0.1:${PORT}
 [Install]
-WantedBy=multi-user.target
+WantedBy=sockets.target
+`;
+const STAND_IN_SERVICE = `[Service]
+ExecStart=/opt/node/bin/node ${PROJECT_THERE}/tests/system/inside/stand-in.ts ${STAND_IN}
 `;
 
 const MACHINE_YAML = `schema_version: 1
@@ -85,12 +88,13 @@ function write(path: string, text: string): string {
 /** Starts the stand-in, now and at each boot. */
 export async function standIn(machine: Machine): Promise<StandIn> {
   await machine.must(
-    `${write("/etc/systemd/system/stand-in.service", STAND_IN_UNIT)}
-     systemctl enable --quiet --now stand-in`,
+    `${write("/etc/systemd/system/stand-in.service", STAND_IN_SERVICE)}
+     ${write("/etc/systemd/system/stand-in.socket", STAND_IN_SOCKET)}
+     systemctl enable --quiet --now stand-in.socket
+     mkdir -p ${STAND_IN}`,
   );
   const asked = async (): Promise<string[]> =>
     (await machine.must(`cat ${STAND_IN}/asked 2>/dev/null || true`)).split("\n").filter(Boolean);
-  await machine.until("the stand-in", `test -e ${STAND_IN}/url`);
   return {
     asked,
     hold: async (question) => void (await machine.must(`echo '${question}' > ${STAND_IN}/hold`)),
