@@ -37,6 +37,11 @@ export interface TurnOutcome {
   exact: string | null;
 }
 
+/** How answers are drawn in production: null = as the runner, or the model, does by itself. */
+export interface Sampling {
+  temperature: number | null;
+}
+
 export interface PeriodRequest {
   workers: number;
   /** Counted, in this order; each worker takes the next whole segment. */
@@ -45,6 +50,8 @@ export interface PeriodRequest {
   fillers: readonly Segment[];
   /** Makes prompts cold where the runner cannot switch its cache off: equal length, new each block. */
   nonce: string;
+  /** As production samples, with no fixed seed; else as the method says. */
+  sampling?: Sampling;
   signal?: AbortSignal;
 }
 

@@ -2,7 +2,7 @@ export { GAVE_WAY, runSweep, TIME_OVER } from "./sweep.ts";
 export type { ExtraWish } from "./sweep-plan.ts";
 export type { SweepProgress } from "./sweep-progress.ts";
 export type { SweepState } from "./sweep-state.ts";
-export type { DeviceStart, Segment } from "./device.ts";
+export type { DeviceStart, Sampling, Segment } from "./device.ts";
 export { RealDevice } from "./real-device.ts";
 export type { ReadingsRecorder, RecordedReadings } from "./period-readings.ts";
 export { CALIBRATION_LIMITS, loadBody, requestBody } from "./requests.ts";

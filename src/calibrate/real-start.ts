@@ -6,7 +6,7 @@ import type { ChatMessage, GenerateLimits, GenerateResult } from "../runners/ind
 import type { StartRecord } from "../verdict/index.ts";
 import { InFlight, startClientMeter } from "./client-meter.ts";
 import { coldMessages, type Cold } from "./cold.ts";
-import type { DeviceStart, PeriodRequest, PeriodResult, Turn } from "./device.ts";
+import type { DeviceStart, PeriodRequest, PeriodResult, Sampling, Turn } from "./device.ts";
 import type { CalibrationServer } from "./launch.ts";
 import { logCounts } from "./log-facts.ts";
 import { turnOutcome, warmPrompts } from "./outcome.ts";
@@ -113,10 +113,11 @@ export class RealStart implements DeviceStart {
     turn: Turn,
     key: { nonce: string; round: number },
     signal: AbortSignal,
+    sampling: Sampling | undefined,
   ): Promise<GenerateResult> {
     const { messages, tools } = this.#plan.turn(turn.id);
     const cold = coldMessages(messages, this.#plan.cold, { ...key, turn_id: turn.id });
-    return this.#generate(cold, this.#plan.max_tokens, tools, signal);
+    return this.#generate(cold, this.#plan.max_tokens, tools, signal, sampling);
   }
 
   #generate(
@@ -124,13 +125,14 @@ export class RealStart implements DeviceStart {
     max_tokens: number,
     tools: readonly JsonValue[] | undefined,
     signal: AbortSignal,
+    sampling?: Sampling,
   ): Promise<GenerateResult> {
     const { model, temperature, seed, limits, extra_body } = this.#plan;
     return this.#server.runner.generate({
       model,
       messages,
-      temperature,
-      seed,
+      temperature: sampling === undefined ? temperature : sampling.temperature,
+      seed: sampling === undefined ? seed : null,
       max_tokens,
       extra_body: {
         ...extra_body(this.#context),
@@ -190,7 +192,8 @@ export class RealStart implements DeviceStart {
     const meter = startClientMeter(clock);
     const result = await replay({
       request,
-      ask: (turn, round, cut) => this.#ask(turn, { nonce: request.nonce, round }, cut),
+      ask: (turn, round, cut) =>
+        this.#ask(turn, { nonce: request.nonce, round }, cut, request.sampling),
       signal,
       in_flight,
       clock,
@@ -199,6 +202,7 @@ export class RealStart implements DeviceStart {
     const recorded = this.#recorder.stop();
     await this.#lookForDeath(result);
     const watched = this.#lost === null ? await watch.stop() : unknown(this.#lost);
+    await watch.end();
     this.#correctSlots(watched, request.workers);
     const readings = periodReadings({
       turns: result.turns,

@@ -1,12 +1,13 @@
 import { isoTime } from "../core/clock.ts";
 import { blockFault } from "../verdict/index.ts";
-import type { Block, Period } from "../verdict/index.ts";
-import type { DeviceStart, Segment } from "./device.ts";
+import type { Block, Period, Sampled } from "../verdict/index.ts";
+import type { DeviceStart, Sampling, Segment } from "./device.ts";
 import { cardsFrom, shuffled, sliceOf } from "./sweep-deck.ts";
 import { noteTooLong } from "./sweep-fit.ts";
 import { addReadings, addReferences, compareAnswers, periodOf, stamp } from "./sweep-period.ts";
 import type { Served } from "./sweep-period.ts";
 import type { Session } from "./sweep-session.ts";
+import { emptyLevel } from "./sweep-state.ts";
 import type { LevelState, SweepState } from "./sweep-state.ts";
 
 /** Segments of a block of a level that is still undecided, over those of its first blocks. */
@@ -35,6 +36,8 @@ export interface BlockTools {
   random: () => number;
   /** Throws where the sweep was interrupted: what a period says then means nothing. */
   stopIfAsked: () => void;
+  /** As production samples; left out = as the method says. */
+  sampling?: Sampling;
 }
 
 interface FourServed {
@@ -74,6 +77,7 @@ async function serveFour(
       // Noise at one slot also shows what another order of the same prompts does to answers.
       counted: noise ? set.toReversed() : set,
       lead_in: true,
+      sampling: tools.sampling,
     });
     tools.stopIfAsked();
     const { lost, disturbed } = one.result;
@@ -139,6 +143,31 @@ function failedAtOne(four: FourServed): Set<string> {
     .filter((one) => one.workers === 1)
     .flatMap((one) => one.counted.filter((turn) => !turn.ok));
   return new Set(failed.map((turn) => turn.segment_id));
+}
+
+/**
+ * One block with answers drawn as in production: into the report, and nowhere else. Random answers have
+ * random lengths, so its arms need not have done the same work.
+ */
+export async function sampledBlock(
+  state: SweepState,
+  sampled: Sampled,
+  tools: BlockTools,
+): Promise<boolean> {
+  const level = { ...emptyLevel(sampled.slots, 1), blocks: [...sampled.blocks] };
+  const four = await serveFour(state, level, tools);
+  if (four === null) {
+    sampled.note = level.lost ?? level.discards.at(-1)?.reason ?? "";
+    return false;
+  }
+  const block = blockOf(four);
+  sampled.failed_turns += four.served.flatMap((one) => one.counted.filter(({ ok }) => !ok)).length;
+  if (block.turns.includes(0)) {
+    sampled.note = "a period of it answered nothing";
+    return false;
+  }
+  sampled.blocks.push(block);
+  return true;
 }
 
 /** One block on a start that is warm. Whatever comes of it is written into the level. */

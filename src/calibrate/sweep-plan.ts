@@ -1,5 +1,6 @@
 import { ladderBreaches, noiseOf } from "../verdict/index.ts";
 import { MOST_REPEATS, levelStep, noiseStep, paceFor, worthwhileFactor } from "./sweep-level.ts";
+import type { Sampling } from "./device.ts";
 import type { Rules } from "./sweep-level.ts";
 import { fitStep } from "./sweep-fit.ts";
 import { accepted, bracket, ceilingOf, nextCandidate, standings } from "./sweep-search.ts";
@@ -25,6 +26,7 @@ export type Step =
   | { kind: "certify"; level: LevelState; segments: number }
   | { kind: "fit"; segments: readonly string[] }
   | { kind: "close"; level: LevelState; why: string }
+  | { kind: "sample"; slots: number; sampling: Sampling }
   | { kind: "extra"; wish: ExtraWish }
   | { kind: "done"; complete: boolean; stop: string };
 
@@ -36,6 +38,7 @@ export function isMeasured({ kind }: Step): boolean {
 export interface Wishes extends Rules {
   ladder_slots?: readonly number[] | undefined;
   extras?: readonly ExtraWish[] | undefined;
+  production_sampling?: Sampling | undefined;
 }
 
 const done = (complete: boolean, stop: string): Step => ({ kind: "done", complete, stop });
@@ -113,6 +116,23 @@ function certifyStep(tried: readonly Standing[], ceiling: number, wishes: Wishes
   return null;
 }
 
+/** Blocks with answers drawn as in production, at the number that was found. */
+const SAMPLED_BLOCKS = 3;
+
+function sampleStep(
+  state: SweepState,
+  tried: readonly Standing[],
+  ceiling: number,
+  { production_sampling: sampling }: Wishes,
+): Step | null {
+  const done_so_far = state.sampled?.blocks.length ?? 0;
+  if (sampling === undefined || done_so_far >= SAMPLED_BLOCKS) return null;
+  if (state.sampled_lost > MOST_REPEATS) return null;
+  const proven = accepted(tried, ceiling).filter(({ fidelity }) => fidelity.state === "proven");
+  const slots = Math.max(1, ...proven.map(({ level }) => level.slots));
+  return { kind: "sample", slots, sampling };
+}
+
 /**
  * What comes next, from what was measured alone: a sweep that was interrupted goes on as if it had
  * not been.
@@ -139,6 +159,8 @@ export function nextStep(state: SweepState, wishes: Wishes): Step {
     const certify = certifyStep(tried, ceiling, wishes);
     if (certify !== null) return certify;
   }
+  const sampled = sampleStep(state, tried, ceiling, wishes);
+  if (sampled !== null) return sampled;
   const wish = (wishes.extras ?? [])[state.extras.length];
   if (wish !== undefined) return { kind: "extra", wish };
   const over =

@@ -75,6 +75,11 @@ function told(state: SweepState, step: Step): Told {
       const message = "whether one slot can hold what was too long";
       return { phase: "answers", ...none, message };
     }
+    case "sample": {
+      const { slots } = step;
+      const message = `${slotsOf(slots)} with answers drawn as in production, not judged`;
+      return { phase: "extras", slots, against: 1, block: null, message };
+    }
     case "extra": {
       const { slots, context_per_slot } = step.wish;
       const message = `${slotsOf(slots)} of ${context_per_slot} tokens`;

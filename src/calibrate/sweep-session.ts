@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import type { CalibrationDevice, DeviceStart, PeriodResult, Segment } from "./device.ts";
+import type { CalibrationDevice, DeviceStart, PeriodResult, Sampling, Segment } from "./device.ts";
 import { servedOf } from "./sweep-period.ts";
 import type { Served } from "./sweep-period.ts";
 import type { SweepState } from "./sweep-state.ts";
@@ -15,6 +15,9 @@ export interface SweepTools {
   random: () => number;
   signal?: AbortSignal | undefined;
 }
+
+/** The server in production, which we are attached to, is not there any more. */
+export class ServerGone extends Error {}
 
 /** The one server that runs now, if any; and each period that is measured on it. */
 export class Session {
@@ -45,6 +48,10 @@ export class Session {
       ...(signal === undefined ? {} : { signal }),
     });
     if (started.record.loaded) this.#current = started;
+    else if (state.method.residency === "attached") {
+      // Not ours to start: that it is not there says nothing about a number of slots.
+      throw new ServerGone(started.record.failure ?? "no reason is known");
+    }
     if (started.record.loaded && warm) {
       await started.warmUp(slots, signal);
       state.requests += slots;
@@ -64,9 +71,15 @@ export class Session {
   async serve(
     state: SweepState,
     start: DeviceStart,
-    options: { workers: number; counted: readonly Segment[]; lead_in: boolean; nonce?: string },
+    options: {
+      workers: number;
+      counted: readonly Segment[];
+      lead_in: boolean;
+      nonce?: string;
+      sampling?: Sampling | undefined;
+    },
   ): Promise<Served> {
-    const { workers, counted } = options;
+    const { workers, counted, sampling } = options;
     const { deck, clock, signal } = this.#tools;
     const used = new Set(counted.map((segment) => segment.id));
     const others = deck.filter((segment) => !used.has(segment.id));
@@ -82,6 +95,7 @@ export class Session {
       segments: [...lead.map((one) => ({ ...one, turns: one.turns.slice(0, 1) })), ...counted],
       fillers: beside.slice(lead.length),
       nonce: options.nonce ?? this.nonce(),
+      ...(sampling === undefined ? {} : { sampling }),
       ...(signal === undefined ? {} : { signal }),
     });
     state.requests += result.requests;

@@ -9,6 +9,7 @@ import type {
   Level,
   Method,
   Readings,
+  Sampled,
   StartArm,
   StartRecord,
   Sweep,
@@ -79,6 +80,10 @@ export interface SweepState {
   /** What was too long on more than one slot, until one slot has tried it. */
   too_long: TooLong[];
   extras: Extra[];
+  /** Null until it is begun, and where nobody wished for it. */
+  sampled: Sampled | null;
+  /** Blocks of it that came to nothing. */
+  sampled_lost: number;
   requests: number;
   /** Steps that were measured; older states do not have it. */
   steps?: number;
@@ -124,6 +129,8 @@ export function emptyState(method: Method, corpus: CorpusSummary): SweepState {
     excluded: [],
     too_long: [],
     extras: [],
+    sampled: null,
+    sampled_lost: 0,
     requests: 0,
     starts: 0,
     start_s: 0,
@@ -163,6 +170,9 @@ export function usableState(
     ...saved,
     baseline,
     too_long: [],
+    // It is of the number that is found in the end, which may be another one now.
+    sampled: null,
+    sampled_lost: 0,
     ladder: saved.ladder.filter((start) => young(start.started_at)),
     levels: saved.levels.filter(youngLevel).map(again),
     extras: saved.extras.filter((extra) => young(extra.start.started_at)),
@@ -236,6 +246,7 @@ export function sweepOf(
     },
     levels: state.levels.filter((level) => level.start !== null).map((level) => levelRecord(level)),
     extras: state.extras,
+    ...(state.sampled === null ? {} : { production_sampling: state.sampled }),
     requests: state.requests,
     ...end,
   };

@@ -2,7 +2,7 @@ import { isoTime } from "../core/clock.ts";
 import { sha256Hex } from "../core/json.ts";
 import type { Period, StartRecord } from "../verdict/index.ts";
 import type { DeviceStart, Segment } from "./device.ts";
-import { discard, measureBlock, usable } from "./sweep-block.ts";
+import { discard, measureBlock, sampledBlock, usable } from "./sweep-block.ts";
 import { cardsFrom, sliceOf } from "./sweep-deck.ts";
 import { blameLevels, noteTooLong } from "./sweep-fit.ts";
 import { addReadings, addReferences, compareAnswers, periodOf, stamp } from "./sweep-period.ts";
@@ -54,6 +54,8 @@ async function block(doing: Doing, level: LevelState): Promise<void> {
   const { deck, random } = tools;
   const stop = (): void => stopIfAsked(doing);
   await measureBlock(state, level, { session, start, deck, random, stopIfAsked: stop });
+  // Only at work a server shows that it has fewer slots than it says.
+  level.start = worseStart(level.start, start.record);
 }
 
 /** Whether a period may be used; where not, the level says why. */
@@ -144,6 +146,7 @@ async function certify(doing: Doing, level: LevelState, segments: number): Promi
   stamp(level, busy.result.ended_at_ms);
   if (noteTooLong(state, level.slots, [busy])) return;
   addReadings(state, level, busy, 0);
+  level.start = worseStart(level.start, start.record);
   const before = Object.keys(level.compared).length;
   compareAnswers(level, busy.counted, state.references);
   if (Object.keys(level.compared).length > before) level.in_row = 0;
@@ -173,6 +176,32 @@ async function ladder({ state, session }: Doing, slots: number): Promise<void> {
   const start = await session.ensure(state, slots, { another: true, warm: false });
   state.ladder.push(start.record);
   await session.close();
+}
+
+/** The number that was found, as production samples. */
+async function sample(
+  { state, session, tools }: Doing,
+  { slots, sampling }: Extract<Step, { kind: "sample" }>,
+): Promise<void> {
+  const { deck, random } = tools;
+  const sampled = state.sampled ?? { slots, ...sampling, blocks: [], failed_turns: 0, note: "" };
+  const start = await session.ensure(state, slots);
+  const stopIf = (): void => stopIfAsked({ state, session, tools });
+  stopIf();
+  const loaded = start.record.loaded;
+  if (!loaded) sampled.note = start.record.failure ?? "it did not load again";
+  const good =
+    loaded &&
+    (await sampledBlock(state, sampled, {
+      session,
+      start,
+      deck,
+      random,
+      stopIfAsked: stopIf,
+      sampling,
+    }));
+  state.sampled = sampled;
+  if (!good) state.sampled_lost += 1;
 }
 
 /** A wish: one period with all slots busy at another context. Reported, never judged. */
@@ -219,6 +248,8 @@ export async function perform(doing: Doing, step: Exclude<Step, { kind: "done" }
       return certify(doing, step.level, step.segments);
     case "fit":
       return fit(doing, step.segments);
+    case "sample":
+      return sample(doing, step);
     case "extra":
       return extra(doing, step.wish);
     case "pace":

@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { judge } from "../verdict/index.ts";
 import type { Bounds, CorpusSummary, Method, Sweep, Verdict } from "../verdict/index.ts";
-import type { CalibrationDevice, Segment } from "./device.ts";
+import type { CalibrationDevice, Sampling, Segment } from "./device.ts";
 import { dealSegments } from "./sweep-deck.ts";
 import { usable } from "./sweep-block.ts";
 import { forecast } from "./sweep-forecast.ts";
@@ -9,7 +9,7 @@ import { isMeasured, nextStep } from "./sweep-plan.ts";
 import type { ExtraWish, Step, Wishes } from "./sweep-plan.ts";
 import { progressOf } from "./sweep-progress.ts";
 import type { SweepProgress } from "./sweep-progress.ts";
-import { Session } from "./sweep-session.ts";
+import { ServerGone, Session } from "./sweep-session.ts";
 import { emptyState, sweepOf, usableState } from "./sweep-state.ts";
 import type { SweepState } from "./sweep-state.ts";
 import { Interrupted, perform } from "./sweep-steps.ts";
@@ -34,6 +34,8 @@ export interface SweepOptions {
   /** Seconds for this call; what is not done then goes on from the checkpoint. */
   budget_s?: number;
   extras?: readonly ExtraWish[];
+  /** Also report the number that is found with answers drawn as production draws them. */
+  production_sampling?: Sampling;
   /** Steps older than this are measured again [30]. */
   max_age_days?: number;
 }
@@ -81,6 +83,7 @@ async function drive(options: SweepOptions, state: SweepState, session: Session)
       available: usable(state, segments).length,
       ladder_slots: options.ladder_slots,
       extras: options.extras,
+      production_sampling: options.production_sampling,
     };
     const step: Step = nextStep(state, wishes);
     onProgress?.(progressOf(state, step, forecast(state)));
@@ -93,6 +96,10 @@ async function drive(options: SweepOptions, state: SweepState, session: Session)
     } catch (error) {
       if (error instanceof Interrupted || aborted(signal)) {
         return { complete: false, stop: "it was interrupted" };
+      }
+      if (error instanceof ServerGone) {
+        checkpoint.save(state);
+        return { complete: false, stop: `the server in production is gone: ${error.message}` };
       }
       throw error;
     }

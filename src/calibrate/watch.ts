@@ -101,12 +101,17 @@ export class Watch {
 
   /** The last look, and what all of them say. */
   async stop(): Promise<Watched> {
-    this.#over.abort();
-    await this.#loop;
+    await this.end();
     await this.#lookAround();
     const reason = this.#seen ?? this.#unreadable;
     const alone = this.#seen !== null ? false : this.#unreadable === null ? true : null;
     return { alone, reason, busy_slots: this.#full_looks < SURE_LOOKS ? null : this.#busy };
+  }
+
+  /** No last look: there is nothing left to look at. */
+  async end(): Promise<void> {
+    this.#over.abort();
+    await this.#loop;
   }
 
   async #run(): Promise<void> {

@@ -16,8 +16,10 @@ function end(ratio: number, towards: (value: number) => number): string {
 
 /**
  * `-3.1 % to +19.9 %`. Rounded to the inside, by less than 0.1 %: an end that is below a limit is not
- * shown as if it reached it.
+ * shown as if it reached it. One that is narrower than that is rounded as numbers are.
  */
 export function rangeWords(low: number, high: number): string {
-  return `${end(low, Math.ceil)} to ${end(high, Math.floor)}`;
+  const narrow = high - low < 0.002;
+  const [up, down] = narrow ? [Math.round, Math.round] : [Math.ceil, Math.floor];
+  return `${end(low, up)} to ${end(high, down)}`;
 }

@@ -15,7 +15,7 @@ export type Phase =
   | "measuring"
   | "housekeeping"
   | "waiting_for_lock"
-  | "disk_low"
+  | "barred"
   | "stopping"
   | "stopped";
 
@@ -32,7 +32,8 @@ export interface State {
   lock_held: string | null;
   /** Refusals in a row. */
   lock_refusals: number;
-  disk_low: string | null;
+  /** Why nothing new may begin (a disk that is low, a faulty configuration); null where it may. */
+  barred: string | null;
   /** When the inbox wants to be looked at, monotonic. */
   look_at_ms: number | null;
   /** When a job could be claimed, wall clock. */
@@ -52,7 +53,7 @@ export const START: State = {
   gives_way: false,
   lock_held: null,
   lock_refusals: 0,
-  disk_low: null,
+  barred: null,
   look_at_ms: null,
   due_at_ms: null,
   idle_at_ms: null,
@@ -63,7 +64,7 @@ export type Event =
   | { kind: "started" }
   | { kind: "looked"; look_at_ms: number | null }
   | { kind: "tidied" }
-  | { kind: "checked"; due_at_ms: number | null; disk_low: string | null }
+  | { kind: "checked"; due_at_ms: number | null; barred: string | null }
   | { kind: "locked" }
   | { kind: "lock_refused"; holder: string }
   | { kind: "claimed"; found: boolean }
@@ -93,9 +94,9 @@ export type Effect =
   | { kind: "claim" }
   /**
    * No job is due: begins what there is to do in idle hours, or sees to what is under way. `soon`: a
-   * job or a file is about to be due. `disk_low`: why no new work may begin.
+   * job or a file is about to be due. `barred`: why no new work may begin.
    */
-  | { kind: "idle"; soon: boolean; disk_low: string | null }
+  | { kind: "idle"; soon: boolean; barred: string | null }
   /** Lets what is done in idle hours end at its next step boundary. */
   | { kind: "give_way"; why: string }
   | { kind: "wait"; for_ms: number }
@@ -125,13 +126,13 @@ function phaseOf(state: State): Phase {
   if (state.running !== null) return "running";
   if (state.idle_work === "calibrate") return "measuring";
   if (state.idle_work === "housekeep") return "housekeeping";
-  if (state.disk_low !== null) return "disk_low";
+  if (state.barred !== null) return "barred";
   return state.lock_held === null ? "idle" : "waiting_for_lock";
 }
 
 /** Nothing is under way that would have to end first. */
-function mayBegin({ running, idle_work, disk_low }: State): boolean {
-  return running === null && idle_work === null && disk_low === null;
+function mayBegin({ running, idle_work, barred }: State): boolean {
+  return running === null && idle_work === null && barred === null;
 }
 
 /** Waits until the earliest thing that is known to come. */
@@ -153,8 +154,8 @@ function end(state: State): Next {
 }
 
 /** Whether a job or a file is about to be due. */
-function isSoon({ look_at_ms, due_at_ms, disk_low }: State, now: Now): boolean {
-  if (disk_low !== null) return false;
+function isSoon({ look_at_ms, due_at_ms, barred }: State, now: Now): boolean {
+  if (barred !== null) return false;
   if (look_at_ms !== null) return true;
   return due_at_ms !== null && due_at_ms <= now.wall_ms + SOON_MS;
 }
@@ -165,12 +166,12 @@ function giveWay(state: State, why: string): Next {
 
 /** What may run is known now: take the lock for it, see to what idle hours are for, or wait. */
 function choose(state: State, now: Now): Next {
-  const { disk_low, running } = state;
+  const { barred, running } = state;
   const due = state.due_at_ms !== null && state.due_at_ms <= now.wall_ms;
-  if (!due || disk_low !== null) {
+  if (!due || barred !== null) {
     const next = due ? state : { ...state, lock_held: null, lock_refusals: 0 };
     if (running !== null) return wait(next, now);
-    return { state: next, effect: { kind: "idle", soon: isSoon(state, now), disk_low } };
+    return { state: next, effect: { kind: "idle", soon: isSoon(state, now), barred } };
   }
   if (running !== null) return wait(state, now);
   if (state.idle_work === null) return { state, effect: { kind: "take_lock" } };
@@ -228,8 +229,8 @@ export function step(state: State, event: Event, now: Now): Next {
     case "tidied":
       return state.stop === "none" ? { state, effect: { kind: "check" } } : windDown(state, now);
     case "checked": {
-      const { due_at_ms, disk_low } = event;
-      const next = { ...state, due_at_ms, disk_low, idle_at_ms: null };
+      const { due_at_ms, barred } = event;
+      const next = { ...state, due_at_ms, barred, idle_at_ms: null };
       return next.stop === "none" ? choose(next, now) : round(next);
     }
     case "lock_refused": {

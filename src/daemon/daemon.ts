@@ -180,7 +180,7 @@ function makeLoop(opened: Opened, inbox: Inbox, engine: Lazy<Engine>, hard: Abor
       guard();
       for (const text of await configuration.refresh()) report.warn(text);
     },
-    diskLow: () => faultOf(opened) ?? diskLow(station),
+    barred: () => faultOf(opened) ?? diskLow(station),
     opensAt: windowOpening(base),
     pulse,
     // A new process would not know of a fault that was found in this one.

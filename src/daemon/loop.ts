@@ -43,7 +43,7 @@ export interface LoopDeps {
   /** Looks at what a person may have changed; throws where this daemon must not go on. */
   refresh: () => Promise<void>;
   /** Why no new work may begin; null where it may. */
-  diskLow: () => string | null;
+  barred: () => string | null;
   /** When jobs may start, wall clock: not later than now where they may. Null: at any time. */
   opensAt: () => Promise<number | null>;
   /** Hears what the loop has finished; undefined where nobody listens. */
@@ -114,9 +114,9 @@ export class Loop {
    * milliseconds. Whoever is asked now has answered by then; where no job is due it is given back.
    */
   lockAhead(): void {
-    const { stop, running, idle_work, lock_held, disk_low } = this.#state;
+    const { stop, running, idle_work, lock_held, barred } = this.#state;
     const quiet = running === null && idle_work === null;
-    const free = quiet && lock_held === null && disk_low === null;
+    const free = quiet && lock_held === null && barred === null;
     if (!free || stop !== "none" || this.#lock_ahead !== null) return;
     this.#lock_ahead = this.#deps.takeLock(this.#stopping.signal);
     this.#lock_ahead.catch(() => undefined); // said where the lock is needed
@@ -246,7 +246,7 @@ export class Loop {
   }
 
   async #check(): Promise<Event> {
-    const { store, clock, runners, memory_mb, diskLow, opensAt, report } = this.#deps;
+    const { store, clock, runners, memory_mb, barred, opensAt, report } = this.#deps;
     let due_at_ms: number | null = null;
     await this.#guarded("the queue cannot be read", async () => {
       const opens_ms = await opensAt();
@@ -255,7 +255,7 @@ export class Loop {
       // A job is due when it and the window are.
       if (due_at_ms !== null && opens_ms !== null) due_at_ms = Math.max(due_at_ms, opens_ms);
     });
-    return { kind: "checked", due_at_ms, disk_low: diskLow() };
+    return { kind: "checked", due_at_ms, barred: barred() };
   }
 
   async #takeLock(): Promise<Event> {
@@ -292,7 +292,7 @@ export class Loop {
     return { kind: "claimed", found: true };
   }
 
-  async #idle(round: { soon: boolean; disk_low: string | null }): Promise<Event> {
+  async #idle(round: { soon: boolean; barred: string | null }): Promise<Event> {
     let look_at_ms: number | null = null;
     await this.#dropAhead();
     await this.#guarded("idle hours cannot be used", async () => {

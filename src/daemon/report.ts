@@ -3,8 +3,8 @@ import type { Log } from "../core/log.ts";
 import type { Job } from "../queue/resident.ts";
 import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
+import { doingText, IDLE, type IdleSnapshot } from "./idle/snapshot.ts";
 import type { ScheduledView } from "./schedule.ts";
-import { IDLE, type IdleSnapshot } from "./idle/snapshot.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
 /** Within so long a change is on disk: many come at once, and nobody need wait for the disk. */
@@ -27,6 +27,10 @@ export interface ReportOptions {
   log: Log;
   /** For the person in whose terminal the daemon runs. */
   say: (text: string) => void;
+}
+
+function minutes(seconds: number): string {
+  return `${Math.max(1, Math.round(seconds / 60))} min`;
 }
 
 /** Keeps `daemon.json` in step with what the daemon does, and tells its terminal and its log. */
@@ -73,7 +77,7 @@ export class Report {
         phase: state.phase,
         stop: state.stop,
         lock_held: state.lock_held,
-        disk_low: state.disk_low,
+        barred: state.barred,
         window_opens: this.#opens_ms === null ? null : isoTime(this.#opens_ms),
         schedule: this.#schedule,
         running: this.#running,
@@ -108,7 +112,7 @@ export class Report {
     if (state.lock_held !== null && before?.lock_held !== state.lock_held) {
       this.say(`waiting for the model lock, ${state.lock_held}`);
     }
-    if (state.disk_low !== null && before?.disk_low == null) this.warn(state.disk_low);
+    if (state.barred !== null && before?.barred == null) this.warn(state.barred);
     this.#write();
   }
 
@@ -131,8 +135,10 @@ export class Report {
       const step = running.step === null ? "" : `, ${running.step}`;
       return `${stopping}${running.model_id} (job ${running.job_id})${step}`;
     }
+    const { doing } = this.#idle;
+    if (doing !== null) return `${stopping}${doingText(doing, minutes)}`;
     if (state.stop !== "none") return "stopping";
-    if (state.disk_low !== null) return state.disk_low;
+    if (state.barred !== null) return state.barred;
     if (state.lock_held !== null) return `waiting for the model lock, ${state.lock_held}`;
     if (this.#opens_ms === null || state.due_at_ms === null) return "idle";
     return `jobs wait for the window, which opens at ${isoTime(this.#opens_ms)}`;

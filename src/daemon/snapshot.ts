@@ -9,8 +9,8 @@ import {
 } from "node:fs";
 import type { ProcessIdentity } from "../core/process-table.ts";
 import type { Phase, Stop } from "./core.ts";
-import type { ScheduledView } from "./schedule.ts";
 import type { IdleSnapshot } from "./idle/snapshot.ts";
+import type { ScheduledView } from "./schedule.ts";
 
 export interface RunningSnapshot {
   job_id: string;
@@ -49,7 +49,8 @@ export interface DaemonSnapshot {
   lock_path: string;
   /** Who has the model lock, where that is what it waits for. */
   lock_held: string | null;
-  disk_low: string | null;
+  /** Why nothing new begins; null where it may. */
+  barred: string | null;
   /** When `queue.window` lets jobs start again, RFC 3339; null (in older ones absent): they may now. */
   window_opens?: string | null;
   /** What `schedule:` drops next; absent in older ones. */

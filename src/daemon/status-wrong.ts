@@ -6,9 +6,12 @@ import type { StationStatus } from "./status.ts";
 export const SILENT_MS = 10 * 60_000;
 
 type Known = Omit<StationStatus, "wrong">;
+type Live = Pick<DaemonSnapshot, "updated" | "barred">;
 
-function waitingText({ counts, inbox }: Known): string | null {
+function waitingText({ counts, inbox: all }: Known): string | null {
   const jobs = counts?.PENDING ?? 0;
+  // What no daemon would take up waits for no daemon.
+  const inbox = all.filter(({ stuck }) => stuck === null);
   const parts = [
     jobs === 0 ? null : jobs === 1 ? "1 job" : `${jobs} jobs`,
     inbox.length === 0 ? null : inbox.length === 1 ? "1 file" : `${inbox.length} files`,
@@ -27,27 +30,30 @@ function neverRuns({ blocked }: Known): string | null {
   return `${n === 1 ? "1 job" : `${n} jobs`} cannot run here: ${why}`;
 }
 
+function withoutDaemon(status: Known): string | null {
+  if (status.orphan !== null)
+    return "no daemon runs, and the step that it began runs on without it";
+  const waiting = waitingText(status);
+  return waiting === null ? null : `no daemon runs, and ${waiting} (touchstoned start)`;
+}
+
+function daemonTrouble({ updated, barred }: Live, now_ms: number): string | null {
+  const silent_ms = now_ms - Date.parse(updated);
+  if (silent_ms > SILENT_MS) {
+    return `the daemon has not moved for ${Math.round(silent_ms / 60_000)} min (touchstoned doctor)`;
+  }
+  return barred;
+}
+
 /**
  * What a person has to see to, in one line, the worst first; null while everything goes on by itself:
  * a held queue, a job that waits or a lock of somebody else's is no trouble.
  */
-export function whatIsWrong(
-  status: Known,
-  live: Pick<DaemonSnapshot, "updated" | "disk_low"> | null,
-  now_ms: number,
-): string | null {
-  const { store_trouble, orphan, inbox_blocked, evidence_waiting: evidence } = status;
+export function whatIsWrong(status: Known, live: Live | null, now_ms: number): string | null {
+  const { store_trouble, inbox_blocked, evidence_waiting: evidence } = status;
   if (store_trouble !== null) return `${store_trouble} (touchstoned doctor)`;
-  if (live === null) {
-    const waiting = waitingText(status);
-    if (orphan !== null) return "no daemon runs, and the step that it began runs on without it";
-    return waiting === null ? null : `no daemon runs, and ${waiting} (touchstoned start)`;
-  }
-  const silent_ms = now_ms - Date.parse(live.updated);
-  if (silent_ms > SILENT_MS) {
-    return `the daemon has not moved for ${Math.round(silent_ms / 60_000)} min (touchstoned doctor)`;
-  }
-  if (live.disk_low !== null) return live.disk_low;
+  const engine = live === null ? withoutDaemon(status) : daemonTrouble(live, now_ms);
+  if (engine !== null) return engine;
   if (inbox_blocked !== null) return `nothing is taken up: ${inbox_blocked}`;
   const stuck = status.inbox.find((file) => file.stuck !== null);
   if (stuck !== undefined) return `${printable(stuck.name)} is not taken up: ${stuck.stuck ?? ""}`;

@@ -144,7 +144,7 @@ function whyIdle(
     const since = isoTime(blocked.queue_held_at_ms);
     return `the queue is held since ${since} (touchstoned queue release)`;
   }
-  if (snapshot.disk_low !== null) return snapshot.disk_low;
+  if (snapshot.barred !== null) return snapshot.barred;
   if (snapshot.window_opens != null && blocked.ready > 0) {
     return whyClosed(blocked.ready, snapshot.window_opens);
   }

@@ -1,5 +1,6 @@
 import { gainWords, rangeWords } from "../core/gain-words.ts";
 import { markdownCell, table } from "../core/markdown.ts";
+import { armRates } from "../verdict/index.ts";
 import type { Level, LevelJudgement, Readings } from "../verdict/index.ts";
 import { amount, boundName, ending, gigabytes } from "./figures.ts";
 import { deviceName } from "./light.ts";
@@ -169,6 +170,21 @@ function extras({ sweep }: Evidence): string[] {
   });
 }
 
+function sampled({ sweep }: Evidence): string[] {
+  const { production_sampling: found } = sweep;
+  if (found === undefined) return [];
+  const { slots, temperature, blocks, failed_turns, note } = found;
+  const [one, all] = [armRates(blocks, "A"), armRates(blocks, "B")];
+  const speed =
+    one === null || all === null
+      ? "not measured"
+      : `${amount(all.tokens_per_s)} tokens/s with ${plural(slots, "slot")} busy, ${amount(one.tokens_per_s)} with one (${gainWords(all.tokens_per_s / one.tokens_per_s)}), ${plural(blocks.length, "block")}`;
+  const how = temperature === null ? "as the runner samples" : `temperature ${temperature}`;
+  return [
+    `${how}: ${speed}, ${plural(failed_turns, "failed turn")}${note === "" ? "" : `; ${note}`}`,
+  ];
+}
+
 /** The page that a person reviews in a minute. `picture`: name of the chart beside it. */
 export function evidenceMarkdown(evidence: Evidence, picture: string): string {
   const { identity, sweep, verdict } = evidence;
@@ -196,6 +212,7 @@ export function evidenceMarkdown(evidence: Evidence, picture: string): string {
     "",
     ...list("Broken bounds", broken),
     ...list("Warnings", warned),
+    ...list("Production sampling, not judged", sampled(evidence)),
     ...list("Extra measurements, not judged", extras(evidence)),
     "## Measured on",
     "",

@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { NvidiaGpus } from "./gpu/nvidia.ts";
 import { LinuxReader } from "./linux/reader.ts";
 import { MacReader } from "./macos/reader.ts";
-import { onPath } from "./on-path.ts";
+import { onPath } from "../core/on-path.ts";
 import { unknown, type HostReader, type HostReadings, type Reading } from "./reading.ts";
 import type { HostSample } from "./sample.ts";
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { exitText, startChild, type ChildProcess } from "../core/child.ts";
 import { waitAtMost, type Clock } from "../core/clock.ts";
-import { onPath } from "./on-path.ts";
+import { onPath } from "../core/on-path.ts";
 import { readPower } from "./power.ts";
 
 /** How long systemd may take to grant the lock (it may ask polkit first). */

@@ -5,7 +5,7 @@ import { NvidiaGpus } from "./gpu/nvidia.ts";
 import { LinuxBounds } from "./linux/bounds.ts";
 import { mayHaveNvidia } from "./linux/gpus.ts";
 import { MacBounds } from "./macos/bounds.ts";
-import { onPath } from "./on-path.ts";
+import { onPath } from "../core/on-path.ts";
 import { unknown } from "./reading.ts";
 
 /** Two looks a second: memory of a load or of a long prompt does not change faster. */

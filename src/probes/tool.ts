@@ -1,6 +1,6 @@
 import { delimiter } from "node:path";
 import { runCommand } from "../core/process.ts";
-import { onPath } from "./on-path.ts";
+import { onPath } from "../core/on-path.ts";
 
 /** system_profiler and a sleeping GPU take seconds; more than this is a hang. */
 const COMMAND_LIMIT_S = 15;

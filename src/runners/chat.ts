@@ -22,7 +22,7 @@ export function chatBody(
   more: Readonly<Record<string, JsonValue>> = {},
 ): Record<string, unknown> {
   return {
-    temperature: request.temperature,
+    ...(request.temperature === null ? {} : { temperature: request.temperature }),
     ...(request.seed === null ? {} : { seed: request.seed }),
     ...(request.max_tokens === null ? {} : { max_tokens: request.max_tokens }),
     ...more,

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute } from "node:path";
+import { onPath } from "../core/on-path.ts";
 import { embeddedInstalled } from "./embedded/install.ts";
 import type { RunnerSettings } from "./runner.ts";
 
@@ -16,8 +17,6 @@ export function missingPart(
       : null;
   }
   const binary = start.binary ?? kind;
-  const places = isAbsolute(binary)
-    ? [binary]
-    : (env["PATH"] ?? "").split(":").map((dir) => join(dir, binary));
-  return places.some((place) => existsSync(place)) ? null : `there is no program ${binary}`;
+  const there = isAbsolute(binary) ? existsSync(binary) : onPath(binary, env["PATH"] ?? "");
+  return there ? null : `there is no program ${binary}`;
 }

@@ -52,7 +52,7 @@ export function ollamaBody(request: GenerateRequest, keep_alive: string): Record
     keep_alive,
     ...request.extra_body,
     options: {
-      temperature: request.temperature,
+      ...(request.temperature === null ? {} : { temperature: request.temperature }),
       ...(request.seed === null ? {} : { seed: request.seed }),
       num_predict: request.max_tokens ?? -1,
       ...ollamaOptions(request.extra_body),

@@ -119,7 +119,8 @@ export interface GenerateLimits {
 export interface GenerateRequest {
   model: string;
   messages: readonly ChatMessage[];
-  temperature: number;
+  /** null = the runner's own, or the model's. */
+  temperature: number | null;
   seed: number | null;
   /** null = let the model end by itself. */
   max_tokens: number | null;

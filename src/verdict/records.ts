@@ -191,6 +191,20 @@ const extraSchema = z.strictObject({
   note: z.string(),
 });
 
+/**
+ * The number that was found, with answers drawn as production draws them (`--production-sampling`):
+ * reported, never judged. Arm A of its blocks is one worker on the same start, arm B all slots.
+ */
+const sampledSchema = z.strictObject({
+  slots: count,
+  /** null = the runner's own default, or the model's. */
+  temperature: z.number().nullable(),
+  blocks: z.array(blockSchema),
+  failed_turns: count,
+  /** Why there are fewer blocks than wanted; empty where there are not. */
+  note: z.string(),
+});
+
 export const corpusSummarySchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   segments: count,
@@ -241,6 +255,7 @@ export const sweepSchema = z.strictObject({
   baseline: baselineSchema,
   levels: z.array(levelSchema),
   extras: z.array(extraSchema),
+  production_sampling: sampledSchema.optional(),
   /** Requests sent in all, fillers and warm-ups among them. */
   requests: count,
   complete: z.boolean(),
@@ -259,6 +274,7 @@ export type StartArm = z.infer<typeof startArmSchema>;
 export type ClientReadings = z.infer<typeof clientSchema>;
 export type Level = z.infer<typeof levelSchema>;
 export type Extra = z.infer<typeof extraSchema>;
+export type Sampled = z.infer<typeof sampledSchema>;
 export type CorpusSummary = z.infer<typeof corpusSummarySchema>;
 export type Method = z.infer<typeof methodSchema>;
 export type Sweep = z.infer<typeof sweepSchema>;

@@ -17,7 +17,7 @@ import { FakeClock } from "./fake-clock.ts";
 import { fixture } from "./fixtures.ts";
 import { tempDir } from "./temp-dir.ts";
 
-const STAND_INS = fileURLToPath(new URL("../fixtures/service", import.meta.url));
+const STAND_INS = fileURLToPath(new URL("../fixtures/service/bin", import.meta.url));
 
 export interface Fault {
   code: number;

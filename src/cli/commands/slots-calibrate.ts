@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { ExtraWish } from "../../calibrate/index.ts";
+import type { ExtraWish, Sampling } from "../../calibrate/index.ts";
 import { EXIT, usageError, type ExitCode } from "../../core/errors.ts";
 import { calibrateStation, type CalibrationOutcome } from "../../daemon/index.ts";
 import { keepAwake } from "../../probes/index.ts";
@@ -16,6 +16,7 @@ export interface SlotsCalibrateOptions {
   ifRequested?: boolean;
   budget?: string;
   extra: string[];
+  productionSampling?: string | true;
   lockWait: string;
   station?: string;
   json?: boolean;
@@ -50,6 +51,16 @@ export function parseExtra(text: string): ExtraWish {
   return { slots: count("extra", slots), context_per_slot: count("extra", context) };
 }
 
+/** `--production-sampling [TEMPERATURE]`; without one the runner's own. */
+export function parseSampling(text: string | true | undefined): Sampling | undefined {
+  if (text === undefined || text === true) {
+    return text === undefined ? undefined : { temperature: null };
+  }
+  const temperature = Number(text);
+  if (text.trim() !== "" && temperature >= 0 && temperature <= 5) return { temperature };
+  throw usageError(`--production-sampling: "${text}" is not a temperature`, "Example: 0.7");
+}
+
 function lockWait(text: string): number {
   const seconds = Number(text);
   if (text.trim() !== "" && Number.isFinite(seconds) && seconds >= 0) return seconds;
@@ -72,6 +83,7 @@ export const run: CommandAction<SlotsCalibrateOptions> = async (options, context
     context_per_slot: options.context === undefined ? undefined : count("context", options.context),
     max_tokens: count("max-tokens", options.maxTokens),
     extras: options.extra.map((text) => parseExtra(text)),
+    production_sampling: parseSampling(options.productionSampling),
     budget_s: options.budget === undefined ? undefined : parseBudget(options.budget),
     if_requested: options.ifRequested === true,
   };

@@ -18,6 +18,10 @@ export const declareSlotsCalibrate: Declare = (program, act) => {
     .option("--if-requested", "do nothing unless `slots allowed` asked for a measurement")
     .option("--budget <time>", "stop after so long (2h, 90m); run again to go on")
     .option("--extra <n@context>", "also report N slots of CONTEXT tokens; not judged", collect, [])
+    .option(
+      "--production-sampling [temperature]",
+      "also report the number with answers drawn as in production; not judged",
+    )
     .option("--lock-wait <seconds>", "wait so long for the model lock", "0")
     .option("--station <dir>", "the station (default: the nearest one)")
     .option("--json", "the outcome as JSON on standard output")

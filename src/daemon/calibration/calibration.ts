@@ -17,7 +17,7 @@ import { coldnessOf, modelFacts, openDevice, type SetupWorld } from "./device-se
 import { identityOf, type DeviceIdentity, type ModelDigest, type ServerFacts } from "./identity.ts";
 import { binaryMark, methodOf } from "./method.ts";
 import type { CalibrationPlan } from "./plan.ts";
-import { liveSlots, makeRoom, neighboursOf, refuseCompany, refuseHidden } from "./production.ts";
+import { liveShape, makeRoom, neighboursOf, refuseCompany, refuseHidden } from "./production.ts";
 import { refusal } from "./refusal.ts";
 import type { CalibrateOptions, CalibrationOutcome } from "./wish.ts";
 
@@ -39,7 +39,7 @@ async function conditionsNow(clock: Clock): Promise<Conditions> {
 /** One calibration of one runner with one model, from the first look around to the evidence. */
 export class Calibration {
   readonly #options: CalibrateOptions;
-  readonly #plan: CalibrationPlan;
+  #plan: CalibrationPlan;
   readonly #world: SetupWorld;
 
   constructor(options: CalibrateOptions, plan: CalibrationPlan) {
@@ -84,7 +84,7 @@ export class Calibration {
     const { note } = this.#world;
     // Before anything of the production runner is touched: there may be nothing to measure with.
     const corpus = chooseCorpus({ path: wish.corpus, state_dir, runs_dir, note });
-    const back = await makeRoom(this.#plan, clock);
+    const back = await makeRoom(this.#plan, clock, state_dir);
     try {
       const attached = this.#plan.residency === "attached";
       const except = attached ? this.#plan.settings.name : null;
@@ -102,7 +102,12 @@ export class Calibration {
     if (this.#plan.residency === "own_start") return max_slots;
     const { settings } = this.#plan;
     await refuseHidden(connectRunner(settings, { clock: this.#options.clock }), commandText);
-    return Math.min(max_slots, await liveSlots(settings, this.#options.clock));
+    const live = await liveShape(settings, this.#options.clock);
+    // Its context is what it is; another one can only be wished for, and is then a broken bound.
+    if (live.context !== null && this.#options.wish.context_per_slot === undefined) {
+      this.#plan = { ...this.#plan, context_per_slot: live.context };
+    }
+    return Math.min(max_slots, live.slots);
   }
 
   async #measure(
@@ -110,6 +115,7 @@ export class Calibration {
     neighbours: ReturnType<typeof neighboursOf>,
   ): Promise<CalibrationOutcome> {
     const { station, wish, clock, signal, give_way, onEvent } = this.#options;
+    const { production_sampling: sampling } = wish;
     const { state_dir, runs_dir, settings } = station;
     const max_slots = await this.#maxSlots();
     const mark = binaryMark(this.#plan, this.#options.env);
@@ -165,6 +171,7 @@ export class Calibration {
         ...(give_way === undefined ? {} : { give_way }),
         ...(wish.budget_s === undefined ? {} : { budget_s: wish.budget_s }),
         ...(wish.extras === undefined ? {} : { extras: wish.extras }),
+        ...(sampling === undefined ? {} : { production_sampling: sampling }),
       });
       opened.close();
       const turns_sha256 = sha256Hex(readFileSync(opened.turns_path));

@@ -1,5 +1,9 @@
+import { rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Clock } from "../../core/clock.ts";
 import { splitCommand } from "../../core/command-line.ts";
+import { ensureDir, readTextIfThere, writeFileAtomic } from "../../core/files.ts";
+import { slug } from "../../core/text.ts";
 import { runCommand } from "../../core/process.ts";
 import { nothingHeld, type Neighbour } from "../../calibrate/index.ts";
 import { connectRunner, readSlots, type Runner, type RunnerSettings } from "../../runners/index.ts";
@@ -45,26 +49,49 @@ async function waitFor(until: () => Promise<boolean>, clock: Clock): Promise<boo
 }
 
 /**
+ * What was stopped by us and not started again yet: a calibration that was killed cannot do it, so the
+ * next one does.
+ */
+function stoppedMark(state_dir: string, runner: string) {
+  const path = join(state_dir, "slots", `stopped-${slug(runner)}`);
+  return {
+    there: () => readTextIfThere(path) !== undefined,
+    set() {
+      ensureDir(dirname(path), 0o700);
+      writeFileAtomic(path, `${runner}\n`, 0o600);
+    },
+    clear: () => rmSync(path, { force: true }),
+  };
+}
+
+/**
  * Makes room: where the production server holds its model as long as it lives and its owner said how
  * to stop it, it is stopped. Gives what starts it again, which says why where that fails.
  */
 export async function makeRoom(
   plan: CalibrationPlan,
   clock: Clock,
+  state_dir: string,
 ): Promise<() => Promise<string | null>> {
   const { settings, stop_command, start_command } = plan;
   if (plan.residency === "attached" || settings.url === null) return nothing;
   if (stop_command === null || start_command === null) return nothing;
   const runner = connectRunner(settings, { clock });
-  if ((await runner.loaded()).absent === true) return nothing;
-  const failed = await ownersCommand(stop_command, "stop_command");
+  const mark = stoppedMark(state_dir, settings.name);
+  const absent = (await runner.loaded()).absent === true;
+  if (absent && !mark.there()) return nothing;
   const back = async (): Promise<string | null> => {
     const trouble = await ownersCommand(start_command, "start_command");
     if (trouble !== null) return trouble;
     const there = await waitFor(async () => (await runner.status()).reachable, clock);
+    if (there) mark.clear();
     return there ? null : `runner "${settings.name}" did not answer again in ${GONE_LIMIT_S} s`;
   };
+  if (absent) return back;
+  mark.set();
+  const failed = await ownersCommand(stop_command, "stop_command");
   if (failed !== null) {
+    mark.clear();
     throw notNow("stop_failed", `runner "${settings.name}": ${failed}`, "Look at stop_command.");
   }
   const gone = await waitFor(async () => (await runner.loaded()).absent === true, clock);
@@ -98,8 +125,14 @@ export async function refuseCompany(
   );
 }
 
-/** The slots that the production server has: no more than those are tried on it. */
-export async function liveSlots(settings: RunnerSettings, clock: Clock): Promise<number> {
+/**
+ * The slots that the production server has, no more of which are tried on it, and the context of each;
+ * null where it does not tell. Throws where the slots cannot be read (3), and while it is at work (75).
+ */
+export async function liveShape(
+  settings: RunnerSettings,
+  clock: Clock,
+): Promise<{ slots: number; context: number | null }> {
   const { name, kind, url, api_key, declared_slots } = settings;
   const said =
     kind === "llama-server" && url !== null ? await readSlots({ url, api_key }, clock) : null;
@@ -112,7 +145,7 @@ export async function liveSlots(settings: RunnerSettings, clock: Clock): Promise
     );
   }
   const busy = said?.slots?.filter((slot) => slot.busy === true).length ?? 0;
-  if (busy === 0) return slots;
+  if (busy === 0) return { slots, context: said?.context ?? null };
   throw notNow(
     "production_busy",
     `runner "${name}" is at work on ${busy} of its slots; it is measured only while it is idle`,

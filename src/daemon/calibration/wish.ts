@@ -1,4 +1,9 @@
-import type { ExtraWish, ReadingsRecorder, SweepProgress } from "../../calibrate/index.ts";
+import type {
+  ExtraWish,
+  ReadingsRecorder,
+  Sampling,
+  SweepProgress,
+} from "../../calibrate/index.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { CommitReport } from "../../evidence/index.ts";
 import type { Station } from "../../station/index.ts";
@@ -10,6 +15,8 @@ interface CalibrationWish extends PlanWish {
   corpus?: string | undefined;
   max_tokens?: number | undefined;
   extras?: readonly ExtraWish[] | undefined;
+  /** Also report the number with answers drawn so; null = as the runner does by itself. */
+  production_sampling?: Sampling | undefined;
   budget_s?: number | undefined;
   /** Only where somebody asked for it. */
   if_requested?: boolean | undefined;

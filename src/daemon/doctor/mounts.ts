@@ -103,5 +103,5 @@ export function mountKind({ type, at }: Mount): MountKind {
 
 /** What a mount is, in words: `NFS (server:/export)`. */
 export function mountText({ type, source }: Mount): string {
-  return source === "" || source === type ? type : `${type}, ${source}`;
+  return ["", "none", type].includes(source) ? type : `${type}, ${source}`;
 }

@@ -10,7 +10,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { freeDiskMb } from "../../core/disk.ts";
-import { lockPlace } from "../../station/index.ts";
+import { isInside, lockPlace, runsFault } from "../../station/index.ts";
+import { askingUser, modeFault } from "../../station/resident.ts";
 import { readSnapshot } from "../snapshot.ts";
 import type { ClockInput } from "./checks/clock.ts";
 import type { DiskInput } from "./checks/disk.ts";
@@ -29,9 +30,25 @@ export function foldersOf({ env, machine, station }: World): Folder[] {
   return [
     { what: "station", path: nearestThere(root) },
     { what: "state", path: nearestThere(state_dir) },
-    { what: "runs", path: nearestThere(runs_dir) },
+    // Within the state they share its fate, which is told once.
+    ...(isInside(state_dir, runs_dir)
+      ? []
+      : [{ what: "runs", path: nearestThere(runs_dir) } as const]),
     ...folders,
   ];
+}
+
+/**
+ * What keeps the daemon from using its directories at all: whose they are, who may write them, and runs
+ * whose disk is not there.
+ */
+export function ownFaults(station: FoundStation, home: string): string[] {
+  const asker = askingUser(home);
+  const faults = [station.state_dir, station.runs_dir].map((path) => {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats === undefined ? null : modeFault(path, stats, asker);
+  });
+  return [...faults, runsFault({ id: "", ...station })].filter((fault) => fault !== null);
 }
 
 /** Files that may still be made where `path` is; null where the file system counts none. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { packageVersion } from "../../core/program.ts";
 import { inspectGit } from "../../evidence/index.ts";
 import { outboxState } from "../../evidence/light.ts";
+import { stationTrust } from "../../intake/index.ts";
 import { lockPlace, runsFault, type MachineSettings } from "../../station/index.ts";
 import { inspectService } from "../service/index.ts";
 import { readSnapshot } from "../snapshot.ts";
@@ -22,7 +23,7 @@ import { runnersLines, type RunnersInput } from "./checks/runners.ts";
 import { serviceLines } from "./checks/service.ts";
 import { storeLines } from "./checks/store.ts";
 import type { Line } from "./line.ts";
-import { clockSeen, disksOf, foldersOf, logsOf } from "./sources.ts";
+import { clockSeen, disksOf, foldersOf, logsOf, ownFaults } from "./sources.ts";
 import type { FoundStation, World } from "./world.ts";
 
 type Lines = Line[] | Promise<Line[]>;
@@ -107,7 +108,12 @@ export const CHECKS: readonly Check[] = [
     run: (world) =>
       world.home === null
         ? null
-        : folderLines({ ...world, folders: foldersOf(world), isThere: existsSync }),
+        : folderLines({
+            ...world,
+            folders: foldersOf(world),
+            isThere: existsSync,
+            faults: world.station === null ? [] : ownFaults(world.station, world.home),
+          }),
   },
   {
     name: "disk",
@@ -146,7 +152,9 @@ export const CHECKS: readonly Check[] = [
     run: ofStation(async (station, world) => {
       const [inbox, now_ms] = [join(station.root, "inbox"), world.clock.now_ms()];
       const status = await statusOf(station, world);
-      return inboxLines({ inbox, status, now_ms, rejected: recentlyRejected(inbox, now_ms) });
+      const rejected = recentlyRejected(inbox, now_ms);
+      const distrust = existsSync(inbox) ? stationTrust(inbox, world.env).inbox() : null;
+      return inboxLines({ inbox, status, now_ms, rejected, distrust });
     }),
   },
   {
@@ -171,6 +179,7 @@ export const CHECKS: readonly Check[] = [
       evidenceLines({
         ...realEvidence(root, state_dir),
         max_age_days: settings.evidence.max_age_days,
+        renew_before_days: settings.evidence.renew_before_days,
         concurrent_runs: settings.local_models.concurrent_runs,
         now_ms: clock.now_ms(),
       }),

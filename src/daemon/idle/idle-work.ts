@@ -109,7 +109,7 @@ export class IdleWork {
   }
 
   /** Everything that a decision needs; null where there is nothing to decide. */
-  async #facts(round: { soon: boolean; disk_low: string | null }): Promise<IdleFacts | null> {
+  async #facts(round: { soon: boolean; barred: string | null }): Promise<IdleFacts | null> {
     const { clock, settings, requests, evidence, device, window, hindrance } = this.#deps;
     const open = requests();
     const { outbox, any } = evidence();
@@ -134,7 +134,7 @@ export class IdleWork {
       window: asked ? await window(policy.window, now_ms) : { open: true, next_ms: null },
       device: asked ? await device() : { load: null, pressure: null, power: null },
       soon: round.soon,
-      hindrance: round.disk_low ?? hindrance(),
+      hindrance: round.barred ?? hindrance(),
       outbox: commits ? outbox : 0,
       has_evidence: any,
     };
@@ -146,7 +146,7 @@ export class IdleWork {
    */
   async look(round: {
     soon: boolean;
-    disk_low: string | null;
+    barred: string | null;
   }): Promise<{ task: IdleTask | null; look_at_ms: number | null }> {
     const facts = await this.#facts(round);
     if (facts === null) {

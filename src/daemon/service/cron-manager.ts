@@ -67,6 +67,11 @@ export class CronManager implements ServiceManager {
       throw managerError("cron", "it is not installed here", "Debian: sudo apt install cron");
     }
     await readCrontab(this.#host);
+    const { station = "", crash_log = "" } = this.#record ?? {};
+    if ([station, crash_log, this.#places.lib].some((path) => path.includes("\\"))) {
+      // Some take `\\` for one backslash, others for two.
+      throw managerError("cron", "a path with a backslash in it cannot be told to every cron");
+    }
     if (this.#block.split("\n").some((line) => line.length > MOST_CHARACTERS)) {
       throw managerError("cron", "the paths are too long for a line of a crontab");
     }

@@ -7,7 +7,7 @@ import {
   writeCorpus,
   type RecordedReadings,
 } from "../../../src/calibrate/index.ts";
-import { systemClock } from "../../../src/core/clock.ts";
+import { systemClock, type Clock } from "../../../src/core/clock.ts";
 import { calibrateStation, type CalibrationEvent } from "../../../src/daemon/index.ts";
 import { openStation } from "../../../src/station/index.ts";
 import { isolatedEnv } from "../../helpers/command.ts";
@@ -80,8 +80,10 @@ export async function calibrate(
     wish?: Parameters<typeof calibrateStation>[0]["wish"];
     recorded?: (slots: number) => Partial<RecordedReadings>;
     signal?: AbortSignal;
+    clock?: Clock;
   } = {},
 ) {
+  const { clock = systemClock } = more;
   const env = { ...process.env, ...isolatedEnv(home) };
   const events: CalibrationEvent[] = [];
   let starts = 0;
@@ -89,7 +91,7 @@ export async function calibrate(
     station: await openStation({ explicit: root, env, cwd: root }),
     wish: { corpus: corpusFile(home), max_tokens: 4, ...more.wish },
     env,
-    clock: systemClock,
+    clock,
     lock_wait_s: 0,
     signal: more.signal,
     onEvent: (event) => events.push(event),

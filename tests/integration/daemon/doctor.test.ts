@@ -99,6 +99,16 @@ describe("touchstoned doctor", () => {
     expect(of(await doctor(station), "station")).toContain(`-> Run: chmod go-w ${station.root}`);
   });
 
+  it("fails where others may write the state, or the inbox", async () => {
+    const station = await goodStation();
+    mkdirSync(station.state_dir, { recursive: true });
+    chmodSync(station.state_dir, 0o777);
+    chmodSync(join(station.root, "inbox"), 0o777);
+    const report = await doctor(station);
+    expect(of(report, "folders")).toContain(`-> Run: chmod go-w ${station.state_dir}`);
+    expect(of(report, "inbox")).toContain("failure: nothing is taken up from the inbox");
+  });
+
   it("fails for a store that cannot be read, and leaves it as it is", async () => {
     const station = await goodStation();
     mkdirSync(station.state_dir, { recursive: true, mode: 0o700 });

@@ -44,7 +44,7 @@ interface KillReport {
 }
 
 /** Processes that belong to this station, by what they inherit: zombies have no environment. */
-function stationProcesses(home: string): number[] {
+export function stationProcesses(home: string): number[] {
   const mark = `HOME=${home}`;
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

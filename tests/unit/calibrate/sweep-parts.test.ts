@@ -10,6 +10,7 @@ import { SimulatedDevice } from "../../../bench/verdict/device.ts";
 import { quietReadings } from "../../helpers/quiet-readings.ts";
 import { CLIENT } from "../verdict/records.ts";
 import { CORPUS, FLAT, METHOD, RISING, TwistedDevice, sweepOn, truth } from "./devices.ts";
+import type { Twist } from "./devices.ts";
 
 describe("the deck", () => {
   const deck = dealSegments(CORPUS.segments, 42);
@@ -270,6 +271,40 @@ describe("a few things more", () => {
     [8, [2, 4, 8]],
   ])("at most %d slots: %j", (most, levels) => {
     expect(bracket(most)).toEqual(levels);
+  });
+
+  test("production sampling is reported at the number that was found, and changes no verdict", async () => {
+    for (const fault of ["none", "load"] as const) {
+      const plain = await sweepOn(new TwistedDevice({ fault, fault_at: 2 }));
+      const device = new TwistedDevice({ fault, fault_at: 2 });
+      const { sweep, verdict } = await sweepOn(device, {
+        production_sampling: { temperature: null },
+      });
+      expect(verdict).toEqual(plain.verdict);
+      const { production_sampling: sampled, ...rest } = sweep;
+      expect(rest).toEqual({ ...plain.sweep, requests: rest.requests });
+      const slots = verdict.recommended;
+      expect(sampled).toMatchObject({ slots, temperature: null, failed_turns: 0, note: "" });
+      expect(sampled?.blocks).toHaveLength(3);
+      const drawn = device.periods.filter(({ request }) => request.sampling !== undefined);
+      expect(drawn.map((one) => one.slots)).toEqual(Array.from(drawn, () => slots));
+      expect(new Set(drawn.map(({ request }) => request.workers))).toEqual(new Set([1, slots]));
+    }
+  });
+
+  test("production sampling that comes to nothing says why, and stops nothing", async () => {
+    const twist: Twist = {
+      period: (result, { sampling }) =>
+        sampling === undefined ? result : { ...result, disturbed: "another client was there" },
+    };
+    const { sweep, verdict } = await sweepOn(new TwistedDevice({}, twist), {
+      production_sampling: { temperature: 0.8 },
+    });
+    expect(verdict.result).toBe("measured");
+    expect(sweep.production_sampling).toMatchObject({
+      blocks: [],
+      note: "another client was there",
+    });
   });
 
   test("extras are measured, reported and never judged", async () => {

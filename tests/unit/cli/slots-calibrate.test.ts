@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
 import { calibrationView, outcomeText, progressLine } from "../../../src/cli/calibration-view.ts";
-import { parseBudget, parseExtra } from "../../../src/cli/commands/slots-calibrate.ts";
+import {
+  parseBudget,
+  parseExtra,
+  parseSampling,
+} from "../../../src/cli/commands/slots-calibrate.ts";
 import type { CalibrationOutcome } from "../../../src/daemon/index.ts";
 import type { Terminal } from "../../../src/cli/render.ts";
 
@@ -43,6 +47,20 @@ const PROGRESS = {
   steps_done: 4,
   steps_about: 9,
 } as const;
+
+test.each([
+  [undefined, undefined],
+  [true, { temperature: null }],
+  ["0.7", { temperature: 0.7 }],
+] as const)("production sampling of %j is %j", (text, sampling) => {
+  expect(parseSampling(text)).toEqual(sampling);
+});
+
+test("a temperature that is none is refused", () => {
+  for (const text of ["hot", "-1", "9", ""]) {
+    expect(() => parseSampling(text)).toThrow(/is not a temperature/);
+  }
+});
 
 test("a line of progress has what is known and what remains", () => {
   expect(progressLine(PROGRESS)).toBe(

@@ -26,18 +26,18 @@ function feed(events: readonly Event[], from: State = START, now = NOW) {
   return { state, effect };
 }
 
-function checked(due_at_ms: number | null, disk_low: string | null = null): Event[] {
+function checked(due_at_ms: number | null, barred: string | null = null): Event[] {
   return [
     { kind: "started" },
     { kind: "looked", look_at_ms: null },
     { kind: "tidied" },
-    { kind: "checked", due_at_ms, disk_low },
+    { kind: "checked", due_at_ms, barred },
   ];
 }
 
 /** A round in which nothing is due, and nothing is to be done in idle hours. */
-function quiet(due_at_ms: number | null, disk_low: string | null = null): Event[] {
-  return [...checked(due_at_ms, disk_low), { kind: "idled", look_at_ms: null }];
+function quiet(due_at_ms: number | null, barred: string | null = null): Event[] {
+  return [...checked(due_at_ms, barred), { kind: "idled", look_at_ms: null }];
 }
 
 describe("a round", () => {
@@ -64,7 +64,7 @@ describe("a round", () => {
     const file: Event[] = [
       { kind: "looked", look_at_ms: NOW.monotonic_ms + 700 },
       { kind: "tidied" },
-      { kind: "checked", due_at_ms: NOW.wall_ms + 9000, disk_low: null },
+      { kind: "checked", due_at_ms: NOW.wall_ms + 9000, barred: null },
       { kind: "idled", look_at_ms: NOW.wall_ms + 5000 },
     ];
     expect(feed(file).effect).toEqual({ kind: "wait", for_ms: 700 });
@@ -136,12 +136,12 @@ test("a stop in the middle of a round claims nothing more", () => {
 });
 
 test("a full disk begins nothing, and goes on when there is room", () => {
-  const disk_low = "disk low";
+  const barred = "disk low";
   // Evidence is committed even so.
-  expect(feed(checked(0, disk_low)).effect).toEqual({ kind: "idle", soon: false, disk_low });
-  const full = feed(quiet(0, disk_low));
+  expect(feed(checked(0, barred)).effect).toEqual({ kind: "idle", soon: false, barred });
+  const full = feed(quiet(0, barred));
   expect(full.effect).toEqual({ kind: "wait", for_ms: RESCAN_MS });
-  expect(full.state.phase).toBe("disk_low");
+  expect(full.state.phase).toBe("barred");
   expect(feed(checked(0), full.state).effect).toEqual({ kind: "take_lock" });
 });
 
@@ -153,8 +153,8 @@ describe("idle hours", () => {
     ).state;
 
   test("are there when no job is due; what is about to be due is told", () => {
-    expect(feed(checked(null)).effect).toEqual({ kind: "idle", soon: false, disk_low: null });
-    const soon = { kind: "idle", soon: true, disk_low: null };
+    expect(feed(checked(null)).effect).toEqual({ kind: "idle", soon: false, barred: null });
+    const soon = { kind: "idle", soon: true, barred: null };
     expect(feed(checked(NOW.wall_ms + SOON_MS)).effect).toEqual(soon);
     expect(feed(checked(NOW.wall_ms + SOON_MS + 1)).effect).toMatchObject({ soon: false });
     const ripening: Event[] = [{ kind: "woke" }, { kind: "looked", look_at_ms: 1 }];
@@ -258,7 +258,7 @@ function answer(effect: Effect, round: Answer): Event {
     case "tidy":
       return { kind: "tidied" };
     case "check":
-      return { kind: "checked", due_at_ms: round.due, disk_low: round.disk ? "low" : null };
+      return { kind: "checked", due_at_ms: round.due, barred: round.disk ? "low" : null };
     case "take_lock":
       return round.lock ? { kind: "locked" } : { kind: "lock_refused", holder: "x" };
     case "claim":

@@ -95,3 +95,20 @@ test("one that stops asks for no lock", async () => {
   await loop.run(null);
   expect(told.asked).toBe(0);
 });
+
+test("it is given back before idle hours are used, whose measurements take it themselves", async () => {
+  const held: number[] = [];
+  const idle: LoopDeps["idle"] = {
+    look: async () => {
+      held.push(told.held);
+      return { task: null, look_at_ms: null };
+    },
+    giveWay: () => undefined,
+    jobEnded: () => undefined,
+  };
+  const { loop, told } = storing(async (one) => one.lockAhead(), { idle });
+  const running = loop.run(null);
+  await settle();
+  expect([told.asked, held[0]]).toEqual([1, 0]);
+  await stopped(loop, running);
+});

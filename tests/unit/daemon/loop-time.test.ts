@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { silentLog } from "../../../src/core/log.ts";
 import type { LoopDeps } from "../../../src/daemon/loop.ts";
+import { heartbeat } from "../../../src/daemon/owner.ts";
 import type { Pulse } from "../../../src/daemon/pulse.ts";
 import type { Store } from "../../../src/store/index.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
@@ -61,6 +63,37 @@ test("a loop that hangs in what it does falls silent, whatever runs beside it", 
   const before = heard.length;
   await advance(clock, 60 * MINUTE, MINUTE);
   expect([looks, heard.length]).toEqual([3, before]);
+});
+
+test("heartbeats go on while a file is being parsed, however long that takes", async () => {
+  const clock = new FakeClock();
+  const beats: number[] = [];
+  const over = new AbortController();
+  const store = {
+    async beat(_id: string, now_ms: number) {
+      beats.push(now_ms);
+      return { ok: true as const };
+    },
+    reap: async () => ({ owners: [], interrupted: [], failed: [] }),
+    register: async () => ({ ok: true as const }),
+  } as unknown as Store;
+  const owner = { id: "box", host: "box", identity: { pid: 1, start_token: "1", boot_id: "1" } };
+  const beating = heartbeat({
+    store,
+    owner,
+    clock,
+    log: silentLog(),
+    signal: over.signal,
+    onReaped: () => undefined,
+  });
+  const pass = async () => new Promise<never>(() => {});
+  const inbox = { pass, finishEnded: async () => ({ placed: [], troubles: [] }) };
+  void loopOver(clock, { store, inbox }).run(null);
+  await settle();
+  await advance(clock, 10 * MINUTE, 10_000);
+  expect(beats).toHaveLength(10);
+  over.abort();
+  await beating;
 });
 
 /** A store with one job that is due since ever; claims are counted. */

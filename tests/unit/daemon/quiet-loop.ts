@@ -53,7 +53,7 @@ export function loopOver(clock: FakeClock, change: Partial<LoopDeps> = {}): Loop
     random: () => 1,
     uptime_ms: () => null,
     refresh: async () => undefined,
-    diskLow: () => null,
+    barred: () => null,
     opensAt: async () => null,
     pulse: undefined,
     takeLock: async () => ({ path: "", release: ignore }),

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLog } from "../../../src/core/log.ts";
 import { START, type State } from "../../../src/daemon/core.ts";
+import { startText } from "../../../src/daemon/idle/snapshot.ts";
 import { Report } from "../../../src/daemon/report.ts";
 import { readSnapshot } from "../../../src/daemon/snapshot.ts";
 import type { Job } from "../../../src/queue/index.ts";
@@ -48,7 +49,7 @@ test("before its first round it is starting, then idle", () => {
 
 test.each<[Partial<State>, string]>([
   [{ lock_held: "held by pid 7" }, "waiting for the model lock, held by pid 7"],
-  [{ disk_low: "disk low: 3 MB" }, "disk low: 3 MB"],
+  [{ barred: "disk low: 3 MB" }, "disk low: 3 MB"],
   [{ stop: "soft" }, "stopping"],
 ])("what keeps it from work is its line: %j", (change, line) => {
   const { report } = openReport();
@@ -98,11 +99,11 @@ test("what is scheduled is in the snapshot", () => {
 test("changes that come together are written together, the last one as it is", () => {
   const { path, report, snapshot } = openReport();
   report.state(IDLE, 1000);
-  report.state({ ...START, phase: "disk_low", disk_low: "disk low: 3 MB" }, 2000);
+  report.state({ ...START, phase: "barred", barred: "disk low: 3 MB" }, 2000);
   expect(existsSync(path)).toBe(false);
   expect(snapshot()).toMatchObject({
-    phase: "disk_low",
-    disk_low: "disk low: 3 MB",
+    phase: "barred",
+    barred: "disk low: 3 MB",
     next_look: "1970-01-01T00:00:02.000Z",
   });
 });
@@ -126,4 +127,18 @@ test("a wait for the model lock is said once, as long as it is the same holder",
     "waiting for the model lock, held by pid 5",
     "waiting for the model lock, held by pid 6",
   ]);
+});
+
+test("what is measured in idle hours is its line", () => {
+  const { report } = openReport();
+  const doing = { ...startText("calibrate", 0), model: "tiny" };
+  report.idle({ doing, waiting: [] });
+  report.state({ ...IDLE, phase: "measuring", idle_work: "calibrate" }, null);
+  expect(report.line()).toBe("measuring slots of tiny: about to begin");
+  const left_s = { low: 600, high: 1200 };
+  const gives_way = { ...doing, message: "n = 2", steps_done: 4, steps_about: 9, left_s };
+  report.idle({ doing: { ...gives_way, giving_way: "a job is due" }, waiting: [] });
+  expect(report.line()).toBe(
+    "measuring slots of tiny: 4 of about 9 steps, about 15 min left; gives way after this step, a job is due",
+  );
 });

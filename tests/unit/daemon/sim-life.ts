@@ -165,7 +165,7 @@ export class Life {
       uptime_ms: () => sim.uptime_ms(),
       refresh: async () => undefined,
       grown: () => false,
-      diskLow: () => (sim.disk_full ? "disk low" : null),
+      barred: () => (sim.disk_full ? "disk low" : null),
       opensAt: async () => null,
       pulse: undefined,
       takeLock: async () => sim.takeLock(this),

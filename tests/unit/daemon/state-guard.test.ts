@@ -44,6 +44,6 @@ test("a snapshot that finds no room for a new file takes the place of the old on
   const snapshot = { schema_version: 1, root: "/a" } as DaemonSnapshot;
   writeSnapshot(path, snapshot);
   mkdirSync(`${path}.tmp`); // as a full disk does: the temporary file cannot be written
-  writeSnapshot(path, { ...snapshot, disk_low: "disk low" });
-  expect(readSnapshot(path)).toMatchObject({ root: "/a", disk_low: "disk low" });
+  writeSnapshot(path, { ...snapshot, barred: "disk low" });
+  expect(readSnapshot(path)).toMatchObject({ root: "/a", barred: "disk low" });
 });

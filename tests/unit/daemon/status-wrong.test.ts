@@ -3,7 +3,7 @@ import { statusText, type StationStatus } from "../../../src/daemon/light.ts";
 import { whatIsWrong } from "../../../src/daemon/status-wrong.ts";
 
 const NOW = Date.UTC(2026, 10, 29, 7, 0, 0);
-const LIVE = { updated: new Date(NOW - 30_000).toISOString(), disk_low: null };
+const LIVE = { updated: new Date(NOW - 30_000).toISOString(), barred: null };
 const FILE = { name: "a.yaml", ripe: null, stuck: null };
 
 function statusOf(change: Partial<StationStatus> = {}): StationStatus {
@@ -11,9 +11,9 @@ function statusOf(change: Partial<StationStatus> = {}): StationStatus {
   const daemon = { running: true, pid: 7, since: null, phase: "idle", stopping: false } as const;
   const nothing = { running: null, orphan: null, counts: null, inbox: [], warnings: [] };
   const rest = { inbox_blocked: null, store_trouble: null, evidence_waiting: null, wrong: null };
-  const base = { root: "/b", state_dir: "/s", why_idle: "idle" };
-  // Other parts of it are not looked at here.
-  return { ...base, daemon, blocked, ...nothing, ...rest, ...change } as StationStatus;
+  const idle = { idle_work: null, measurements_wait: [], schedule: [] };
+  const base = { root: "/b", state_dir: "/s", why_idle: "idle", ...idle };
+  return { ...base, daemon, blocked, ...nothing, ...rest, ...change };
 }
 
 describe("what is wrong", () => {
@@ -32,9 +32,13 @@ describe("what is wrong", () => {
 
   it("is nothing where no daemon runs and nothing waits for one", () => {
     expect(whatIsWrong(statusOf(), null, NOW)).toBeNull();
+    const inbox = [{ ...FILE, stuck: "it is no queue file" }];
+    expect(whatIsWrong(statusOf({ inbox }), null, NOW)).toBe(
+      "a.yaml is not taken up: it is no queue file",
+    );
   });
 
-  it.each<[string, Partial<StationStatus>, Partial<typeof LIVE> | { disk_low: string } | null]>([
+  it.each<[string, Partial<StationStatus>, Partial<typeof LIVE> | { barred: string } | null]>([
     [
       "not a readable queue store (touchstoned doctor)",
       {
@@ -60,7 +64,7 @@ describe("what is wrong", () => {
       null,
     ],
     ["has not moved for 20 min", {}, { updated: new Date(NOW - 1_200_000).toISOString() }],
-    ["disk low", { inbox_blocked: "chmod" }, { disk_low: "disk low" }],
+    ["disk low", { inbox_blocked: "chmod" }, { barred: "disk low" }],
     [
       "nothing is taken up: chmod",
       { inbox_blocked: "chmod", inbox: [{ ...FILE, stuck: "y" }] },

@@ -26,7 +26,7 @@ function snapshotOf(root: string, change: Partial<DaemonSnapshot> = {}): DaemonS
     runners: ["local"],
     lock_path: "/lock",
     lock_held: null,
-    disk_low: null,
+    barred: null,
     running: null,
     inbox: { path: join(root, "inbox"), min_age_ms: 30_000, blocked: null },
     next_look: null,
@@ -60,7 +60,7 @@ describe("why nothing runs", () => {
     ["a daemon that died", oneJob, { process: { ...ALIVE, start_token: "x" } }, "not running"],
     ["another boot", oneJob, { process: { ...ALIVE, boot_id: "x" } }, "not running"],
     ["it is stopping", oneJob, { stop: "soft" }, "the daemon is stopping"],
-    ["disk low", oneJob, { disk_low: "disk low: only 3 MB left" }, "only 3 MB left"],
+    ["disk low", oneJob, { barred: "disk low: only 3 MB left" }, "only 3 MB left"],
     [
       "the lock",
       oneJob,

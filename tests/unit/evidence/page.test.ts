@@ -81,6 +81,24 @@ describe("the page and the chart", () => {
     expect(two?.high).toBeCloseTo(((tokens_per_s ?? 0) * (ratio_high ?? 0)) / (ratio ?? 1), 9);
   });
 
+  it("report production sampling apart from what was judged", () => {
+    const sweep = sampleSweep();
+    const { blocks = [] } = sweep.levels[0] ?? {};
+    const found = { slots: 2, temperature: 0.7, blocks: blocks.slice(0, 3), failed_turns: 1 };
+    const evidence = steady({ ...sweep, production_sampling: { ...found, note: "" } });
+    const page = evidenceMarkdown(evidence, "x.svg");
+    expect(page).toContain("## Production sampling, not judged");
+    expect(page).toMatch(
+      /temperature 0\.7: 28\.\d tokens\/s with 2 slots busy, 2\d(\.\d)? with one \(\+4\d %\), 3 blocks, 1 failed turn$/m,
+    );
+    const bare = { ...found, temperature: null, blocks: [], note: "the server was lost" };
+    const nothing = steady({ ...sweep, production_sampling: bare });
+    expect(evidenceMarkdown(nothing, "x.svg")).toContain(
+      "as the runner samples: not measured, 1 failed turn; the server was lost",
+    );
+    expect(nothing.verdict).toEqual(steady().verdict);
+  });
+
   it("are short enough to be reviewed in a minute", () => {
     const words = evidenceMarkdown(steady(), "x.svg").split(/\s+/).length;
     expect(words).toBeLessThan(450);

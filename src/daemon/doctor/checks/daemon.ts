@@ -15,13 +15,14 @@ const SHOWN_WARNINGS = 3;
 const WARNING_MS = 24 * 3_600_000;
 
 function absentLine({ status, snapshot }: DaemonInput): Line {
-  const waiting = (status.counts?.PENDING ?? 0) + status.inbox.length;
+  const waiting =
+    (status.counts?.PENDING ?? 0) + status.inbox.filter(({ stuck }) => stuck === null).length;
   const last = snapshot === undefined ? "" : `; the last one began ${snapshot.started}`;
   const orphan =
     status.orphan === null
       ? ""
       : `; the ${status.orphan.step} of job ${status.orphan.job_id} runs on without it (pid ${status.orphan.pid})`;
-  const todo = "touchstoned start where it is installed, else touchstoned daemon.";
+  const todo = "Start it: touchstoned start where it is installed, else touchstoned daemon.";
   const text = `no daemon runs this station${last}${orphan}`;
   if (waiting === 0 && status.orphan === null) return warning(text, todo);
   return failure(

@@ -11,8 +11,6 @@ import {
 import { counted, failure, ok, span, warning, type Line } from "../line.ts";
 
 const DAY_MS = 86_400_000;
-/** So long before it expires, it is time to measure again. */
-const SOON_DAYS = 7;
 /** A request that nobody answered for so long will not be answered by itself. */
 const UNANSWERED_MS = 7 * DAY_MS;
 const NAMED = 3;
@@ -21,6 +19,8 @@ export interface EvidenceInput {
   catalog: Catalog;
   requests: readonly CalibrationRequest[];
   max_age_days: number;
+  /** So long before it expires, it is time to measure again. */
+  renew_before_days: number;
   /** What `slots allowed` goes by: 1 asks nothing of evidence. */
   concurrent_runs: number | "measured";
   now_ms: number;
@@ -45,7 +45,7 @@ function ageLine(listed: Listed, input: EvidenceInput): Line {
     );
   }
   const left_days = input.max_age_days - (age_days ?? 0);
-  if (left_days < SOON_DAYS) {
+  if (left_days < input.renew_before_days) {
     return warning(
       `evidence for ${name} expires in ${span(left_days * DAY_MS)}; then slots allowed says 1`,
       measureAgain(listed),
@@ -78,7 +78,7 @@ function absentLine({ catalog, concurrent_runs }: EvidenceInput, own: Listed[]):
   }
   return warning(
     `nothing was measured on this device, so slots allowed says 1 (concurrent_runs: ${concurrent_runs})${elsewhere}`,
-    "touchstoned slots corpus, then touchstoned slots calibrate (docs/slots.md)",
+    "touchstoned slots corpus --from-runs --out corpus.json && touchstoned slots calibrate --corpus corpus.json",
   );
 }
 

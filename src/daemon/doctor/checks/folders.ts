@@ -15,6 +15,8 @@ export interface FoldersInput {
   home: string | null;
   platform: NodeJS.Platform;
   isThere: (path: string) => boolean;
+  /** Why the daemon would not use its own directories, each with the command that mends it. */
+  faults: readonly string[];
 }
 
 /** Databases and locks need a file system that is this machine's own. */
@@ -49,7 +51,7 @@ const WHY_WATCH: Readonly<Record<Exclude<MountKind, "local">, string>> = {
 
 function mountLine({ what, path }: Folder, mount: Mount): Line | null {
   const kind = mountKind(mount);
-  const where = `the ${what} (${path}) lies on ${mountText(mount)}`;
+  const where = `the ${what} (${path}) ${what === "runs" ? "lie" : "lies"} on ${mountText(mount)}`;
   if (mount.read_only) return failure(`${where}, which is read-only`, MOVE[what]);
   if (kind === "local") return null;
   if (EXACTING.has(what) && kind !== "memory" && kind !== "container") {
@@ -79,18 +81,28 @@ function privateLine({ what, path }: Folder, { home, platform }: FoldersInput): 
   );
 }
 
+/** `X; run: chmod ...`, or `X? (If so: ...)` */
+function faultLine(fault: string): Line {
+  const [what = fault, command] = fault.split("; run: ");
+  if (command !== undefined)
+    return failure(`the daemon does not use this: ${what}`, `Run: ${command}`);
+  return failure(fault, "Nothing new begins until then.");
+}
+
 /** Whether the file systems bear what is done on them. */
 export function folderLines(input: FoldersInput): Line[] {
-  const { folders, mounts } = input;
-  const trouble = folders.flatMap((folder) => {
+  const { folders, mounts, faults } = input;
+  const trouble = faults.map(faultLine);
+  const found = folders.flatMap((folder) => {
     const mount = mounts === null ? null : mountOf(folder.path, mounts);
-    const found = [
+    const lines = [
       mount === null ? null : mountLine(folder, mount),
       syncedLine(folder, input),
       privateLine(folder, input),
     ];
-    return found.filter((line) => line !== null);
+    return lines.filter((line) => line !== null);
   });
+  trouble.push(...found);
   if (trouble.length > 0) return trouble;
   if (mounts === null)
     return [ok("no folder of ours is known to be synced; file systems: not told")];

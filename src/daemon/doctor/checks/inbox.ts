@@ -10,6 +10,8 @@ export interface InboxInput {
   status: Pick<StationStatus, "inbox" | "inbox_blocked" | "daemon">;
   now_ms: number;
   rejected: readonly Rejected[];
+  /** Why nothing that is dropped there may start work; null where it may. */
+  distrust: string | null;
 }
 
 export interface Rejected {
@@ -85,10 +87,11 @@ export function inboxLines(input: InboxInput): Line[] {
       ),
     ];
   }
-  if (status.inbox_blocked !== null) {
+  const blocked = status.inbox_blocked ?? input.distrust;
+  if (blocked !== null) {
     return [
       failure(
-        `nothing is taken up from the inbox: ${status.inbox_blocked}`,
+        `nothing is taken up from the inbox: ${blocked}`,
         "Do what it says; the daemon looks again within a minute.",
       ),
     ];
@@ -97,7 +100,10 @@ export function inboxLines(input: InboxInput): Line[] {
   const lines = stuck
     .slice(0, NAMED)
     .map(({ name, stuck: why }) =>
-      warning(`${printable(name)} is not taken up: ${why ?? ""}`, "Mend it, or move it away."),
+      warning(
+        `${printable(name)} is not taken up: ${why ?? ""}`,
+        "It stays where it is until you rename it or move it away.",
+      ),
     );
   lines.push(...rejectedLines(input));
   if (lines.length > 0) return lines;

@@ -1,7 +1,7 @@
-import { accessSync, constants, realpathSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { realpathSync } from "node:fs";
+import { onPath } from "../../../core/on-path.ts";
 import { packageVersion } from "../../../core/program.ts";
-import type { Env } from "../../../station/index.ts";
+import { variable, type Env } from "../../../station/resident.ts";
 import { failure, ok, type Line } from "../line.ts";
 
 export interface NodeInput {
@@ -10,8 +10,8 @@ export interface NodeInput {
   node: string;
   exec_path: string;
   platform: NodeJS.Platform;
-  /** The path of a program, or null where there is none. */
-  find: (name: string) => string | null;
+  /** Whether a program of this name can be started. */
+  has: (name: string) => boolean;
 }
 
 /** Programs without which something is not done at all. */
@@ -43,7 +43,7 @@ function keptBy(path: string): string | null {
   return known.find(([place]) => place.test(path))?.[1] ?? null;
 }
 
-export function nodeLines({ program, node, exec_path, platform, find }: NodeInput): Line[] {
+export function nodeLines({ program, node, exec_path, platform, has }: NodeInput): Line[] {
   const keeper = keptBy(exec_path);
   const kept =
     keeper === null
@@ -52,28 +52,19 @@ export function nodeLines({ program, node, exec_path, platform, find }: NodeInpu
   const lines = [ok(`touchstoned ${program} on Node ${node} (${exec_path}${kept})`)];
   for (const { name, only, text, todo } of NEEDED) {
     if (only !== undefined && only !== platform) continue;
-    if (find(name) === null) lines.push(failure(text, todo));
+    if (!has(name)) lines.push(failure(text, todo));
   }
   return lines;
 }
 
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** What is so on this machine. */
 export function realNode(env: Env, platform: NodeJS.Platform): NodeInput {
-  const folders = (env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(":").filter(isAbsolute);
+  const path = variable(env, "PATH") ?? "/usr/local/bin:/usr/bin:/bin";
   return {
     program: packageVersion(),
     node: process.versions.node,
     exec_path: realpathSync(process.execPath),
     platform,
-    find: (name) => folders.map((dir) => join(dir, name)).find(isProgram) ?? null,
+    has: (name) => onPath(name, path),
   };
 }

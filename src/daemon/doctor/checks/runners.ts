@@ -60,6 +60,11 @@ function modelLine(input: RunnersInput, name: string, status: RunnerStatus): Lin
   );
 }
 
+/** Without the address in front, which stands before it anyway. */
+function plainReason(reason: string | null): string {
+  return reason?.replace(/^https?:\S+: /, "") ?? "no reason given";
+}
+
 async function askedLines(
   settings: RunnerSettings,
   needed: boolean,
@@ -71,7 +76,7 @@ async function askedLines(
   if (!status.reachable) {
     return [
       trouble(
-        `runner ${name} (${kind}, ${url ?? ""}) does not answer: ${status.reason ?? "no reason given"}`,
+        `runner ${name} (${kind}, ${url ?? ""}) does not answer: ${plainReason(status.reason)}`,
         `${START[kind]}, or correct its url in ${input.machine_path}. Then: touchstoned runner probe ${name}`,
         needed,
       ),

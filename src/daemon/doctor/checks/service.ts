@@ -1,4 +1,4 @@
-import type { ManagerKind, ServiceReport } from "../../service/index.ts";
+import type { ServiceReport } from "../../service/index.ts";
 import { failure, ok, warning, type Line } from "../line.ts";
 
 export interface ServiceInput {
@@ -9,7 +9,7 @@ export interface ServiceInput {
   version: string;
 }
 
-const NAMES: Readonly<Record<ManagerKind, string>> = {
+const NAMES: Readonly<Record<Exclude<ServiceReport["manager"], "none">, string>> = {
   "systemd-user": "a user unit of systemd",
   "systemd-system": "a system unit of systemd",
   "launchd-agent": "a launchd agent",

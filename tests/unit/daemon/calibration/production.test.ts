@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { systemClock } from "../../../../src/core/clock.ts";
 import { planCalibration } from "../../../../src/daemon/calibration/plan.ts";
 import {
-  liveSlots,
+  liveShape,
   makeRoom,
   neighboursOf,
   refuseCompany,
@@ -71,7 +71,7 @@ test("a fixed server is stopped by its owner's command, and trouble with startin
   };
   const plan = planCalibration(machineSchema.parse({ runners: [runner] }), {});
   const [back] = await Promise.all([
-    makeRoom(plan, systemClock),
+    makeRoom(plan, systemClock, tempDir()),
     waitFor("the command", () => existsSync(stopped)).then(() => server.close()),
   ]);
   expect(await back()).toContain("start_command failed");
@@ -88,7 +88,9 @@ test("a stop command that fails stops the calibration, and nothing is started ag
     start_command: "true",
   };
   const plan = planCalibration(machineSchema.parse({ runners: [runner] }), {});
-  await expect(makeRoom(plan, systemClock)).rejects.toMatchObject({ code: "stop_failed" });
+  await expect(makeRoom(plan, systemClock, tempDir())).rejects.toMatchObject({
+    code: "stop_failed",
+  });
 });
 
 test("nothing is stopped that is not there", async () => {
@@ -101,21 +103,21 @@ test("nothing is stopped that is not there", async () => {
     start_command: "false",
   };
   const plan = planCalibration(machineSchema.parse({ runners: [runner] }), {});
-  const back = await makeRoom(plan, systemClock);
+  const back = await makeRoom(plan, systemClock, tempDir());
   expect(await back()).toBeNull();
 });
 
 test("an attached server gives its own number of slots, and only while it is idle", async () => {
   const idle = await fakeLlamaServer({ slots: 3 });
   const settings = attach("llama-server", idle.url).settings;
-  expect(await liveSlots(settings, systemClock)).toBe(3);
+  expect(await liveShape(settings, systemClock)).toEqual({ slots: 3, context: 1024 });
   const busy = await fakeLlamaServer({ slots: 3, busy: () => 2 });
   await expect(
-    liveSlots(attach("llama-server", busy.url).settings, systemClock),
+    liveShape(attach("llama-server", busy.url).settings, systemClock),
   ).rejects.toMatchObject({ code: "production_busy", exitCode: 75 });
   const declared = attach("openai", NOBODY, { declared_slots: 4 }).settings;
-  expect(await liveSlots(declared, systemClock)).toBe(4);
-  await expect(liveSlots(attach("openai", NOBODY).settings, systemClock)).rejects.toMatchObject({
+  expect(await liveShape(declared, systemClock)).toEqual({ slots: 4, context: null });
+  await expect(liveShape(attach("openai", NOBODY).settings, systemClock)).rejects.toMatchObject({
     code: "slots_unknown",
     exitCode: 3,
   });

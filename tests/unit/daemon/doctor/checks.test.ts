@@ -21,7 +21,7 @@ describe("node", () => {
     node: "24.21.0",
     exec_path: "/usr/bin/node",
     platform: "linux",
-    find: (name: string): string | null => `/usr/bin/${name}`,
+    has: (_name: string): boolean => true,
   } as const;
 
   it("names both versions and the place", () => {
@@ -40,10 +40,10 @@ describe("node", () => {
   });
 
   it("fails without git, and on Linux without flock", () => {
-    const find = (): null => null;
-    expect(levels(nodeLines({ ...input, find }))).toEqual(["ok", "failure", "failure"]);
-    expect(levels(nodeLines({ ...input, find, platform: "darwin" }))).toEqual(["ok", "failure"]);
-    expect(nodeLines({ ...input, find })[2]?.todo).toContain("util-linux");
+    const has = (): boolean => false;
+    expect(levels(nodeLines({ ...input, has }))).toEqual(["ok", "failure", "failure"]);
+    expect(levels(nodeLines({ ...input, has, platform: "darwin" }))).toEqual(["ok", "failure"]);
+    expect(nodeLines({ ...input, has })[2]?.todo).toContain("util-linux");
   });
 });
 

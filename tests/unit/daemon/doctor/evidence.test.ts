@@ -24,6 +24,7 @@ function look(root: string, state_dir: string, change: Partial<EvidenceInput> = 
   return evidenceLines({
     ...realEvidence(root, state_dir),
     max_age_days: 30,
+    renew_before_days: 7,
     concurrent_runs: "measured",
     now_ms: systemClock.now_ms(),
     ...change,

@@ -21,6 +21,7 @@ function look(change: Partial<FoldersInput> = {}) {
     home: HOME,
     platform: "linux",
     isThere: () => false,
+    faults: [],
     ...change,
   });
 }
@@ -122,4 +123,16 @@ describe("folders of macOS that no daemon may see", () => {
     expect(line?.todo).toContain("Full Disk Access");
     expect(look({ folders })).toMatchObject([{ level: "ok" }]);
   });
+});
+
+test("what the daemon does not use is a failure with the command that mends it", () => {
+  const faults = ["/s can be written by everyone; run: chmod go-w /s", "the runs are not at /r"];
+  expect(look({ faults })).toEqual([
+    {
+      level: "failure",
+      text: "the daemon does not use this: /s can be written by everyone",
+      todo: "Run: chmod go-w /s",
+    },
+    { level: "failure", text: "the runs are not at /r", todo: "Nothing new begins until then." },
+  ]);
 });

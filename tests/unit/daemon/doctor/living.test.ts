@@ -83,6 +83,7 @@ describe("inbox", () => {
       status: statusOf(change),
       now_ms: NOW,
       rejected: recentlyRejected(inbox, NOW),
+      distrust: null,
     });
 
   it("counts what waits", () => {

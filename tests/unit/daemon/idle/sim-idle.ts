@@ -9,6 +9,7 @@ import type { IdleRequest } from "../../../../src/daemon/idle/decide.ts";
 import { NO_HISTORY, type IdleHistory } from "../../../../src/daemon/idle/history.ts";
 import { IdleWork, type IdleDeps } from "../../../../src/daemon/idle/idle-work.ts";
 import type { ChildEnd } from "../../../../src/daemon/idle/protocol.ts";
+import { Crash } from "../../../helpers/fault-disk.ts";
 import type { Life } from "../sim-life.ts";
 import type { Sim } from "../sim.ts";
 
@@ -100,6 +101,8 @@ export class SimIdle {
     return (request, hooks) => {
       life.tick();
       hooks.onTree({ root: null, token: new_id() });
+      // It may have died while it wrote that down, where nobody heard of it.
+      if (!life.alive) throw new Crash();
       const child = new SimCalibration(this, request, hooks);
       this.begun += 1;
       if (this.refusal !== null) {
