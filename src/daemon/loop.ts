@@ -115,8 +115,7 @@ export class Loop {
    */
   lockAhead(): void {
     const { stop, running, idle_work, lock_held, barred } = this.#state;
-    const quiet = running === null && idle_work === null;
-    const free = quiet && lock_held === null && barred === null;
+    const free = [running, idle_work, lock_held, barred].every((one) => one === null);
     if (!free || stop !== "none" || this.#lock_ahead !== null) return;
     this.#lock_ahead = this.#deps.takeLock(this.#stopping.signal);
     this.#lock_ahead.catch(() => undefined); // said where the lock is needed
@@ -293,8 +292,9 @@ export class Loop {
   }
 
   async #idle(round: { soon: boolean; barred: string | null }): Promise<Event> {
-    let look_at_ms: number | null = null;
+    // What begins now may want it.
     await this.#dropAhead();
+    let look_at_ms: number | null = null;
     await this.#guarded("idle hours cannot be used", async () => {
       const looked = await this.#deps.idle.look(round);
       look_at_ms = looked.look_at_ms;

@@ -3,7 +3,7 @@ import type { Log } from "../core/log.ts";
 import type { Job } from "../queue/resident.ts";
 import { forecast, type RunEvent } from "../steps/resident.ts";
 import type { State } from "./core.ts";
-import { doingText, IDLE, type IdleSnapshot } from "./idle/snapshot.ts";
+import { doingText, IDLE, minutesText, type IdleSnapshot } from "./idle/snapshot.ts";
 import type { ScheduledView } from "./schedule.ts";
 import { writeSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
 
@@ -29,10 +29,6 @@ export interface ReportOptions {
   say: (text: string) => void;
 }
 
-function minutes(seconds: number): string {
-  return `${Math.max(1, Math.round(seconds / 60))} min`;
-}
-
 /** Keeps `daemon.json` in step with what the daemon does, and tells its terminal and its log. */
 export class Report {
   readonly #options: ReportOptions;
@@ -48,8 +44,8 @@ export class Report {
   #opens_ms: number | null = null;
   #schedule: readonly ScheduledView[] = [];
   #state: State | null = null;
-  #pending: NodeJS.Timeout | null = null;
   #idle: IdleSnapshot = IDLE;
+  #pending: NodeJS.Timeout | null = null;
 
   constructor(options: ReportOptions) {
     this.#options = options;
@@ -116,6 +112,12 @@ export class Report {
     this.#write();
   }
 
+  /** What is done in idle hours, or why not. */
+  idle(snapshot: IdleSnapshot): void {
+    this.#idle = snapshot;
+    this.#write();
+  }
+
   /** When jobs may start, wall clock; null: at any time. */
   window(opens_ms: number | null): void {
     const later = opens_ms !== null && opens_ms > this.#options.clock.now_ms();
@@ -135,19 +137,12 @@ export class Report {
       const step = running.step === null ? "" : `, ${running.step}`;
       return `${stopping}${running.model_id} (job ${running.job_id})${step}`;
     }
-    const { doing } = this.#idle;
-    if (doing !== null) return `${stopping}${doingText(doing, minutes)}`;
+    if (this.#idle.doing !== null) return `${stopping}${doingText(this.#idle.doing, minutesText)}`;
     if (state.stop !== "none") return "stopping";
     if (state.barred !== null) return state.barred;
     if (state.lock_held !== null) return `waiting for the model lock, ${state.lock_held}`;
     if (this.#opens_ms === null || state.due_at_ms === null) return "idle";
     return `jobs wait for the window, which opens at ${isoTime(this.#opens_ms)}`;
-  }
-
-  /** What is done in idle hours, or why not. */
-  idle(snapshot: IdleSnapshot): void {
-    this.#idle = snapshot;
-    this.#write();
   }
 
   inboxBlocked(reason: string | null): void {

@@ -1,2 +1,2 @@
 /** The part of this room that the waiting daemon lives with. */
-export { readIdleness, type Idleness } from "./idleness.ts";
+export { readIdleness } from "./idleness.ts";

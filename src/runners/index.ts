@@ -4,7 +4,7 @@ export type { StartDeps, StartedRunner } from "./guarded.ts";
 export { startRunner } from "./start.ts";
 export { startOllama } from "./start-ollama.ts";
 export { MINIMAL_ENVIRONMENT } from "./environment.ts";
-export { liveServing, type LiveServing } from "./live-serving.ts";
+export { liveServing } from "./live-serving.ts";
 export { servingOptions, settingsText, type ServingOptions } from "./serving-options.ts";
 export { readSlots, readSlotStates } from "./slot-reading.ts";
 export { isThisMachine } from "./server-pid.ts";

@@ -11,6 +11,10 @@ interface Fake {
   dies_at?: number;
   /** Its log says nothing of slots. */
   silent?: boolean;
+  /** After so many answers another model is in its memory, too. */
+  intruder_after?: number;
+  /** After so many answers nobody can read what is in its memory. */
+  mute_after?: number;
   /** File that gets its variables. */
   environment?: string;
 }
@@ -31,6 +35,8 @@ if (fake.environment !== undefined) {
 const name = "tiny:latest";
 const entry = { name, model: name, digest: `sha256:${"a".repeat(64)}`, size: 7, details: {} };
 let loaded = false;
+let answered = 0;
+const after = (answers: number | undefined): boolean => answers !== undefined && answered > answers;
 
 function load(body: ChatBody): void {
   if (fake.dies_at !== undefined && parallel >= fake.dies_at) process.exit(1);
@@ -48,6 +54,7 @@ function chat(body: ChatBody, response: ServerResponse): void {
   const line = (value: object): string => `${JSON.stringify({ model, ...value })}\n`;
   response.setHeader("content-type", "application/x-ndjson");
   if (messages.length === 0) return void response.end(line({ done: true, done_reason: "load" }));
+  answered += 1;
   const words = messages.at(-1)?.content.split(/\s+/).length ?? 0;
   response.write(line({ message: { content: "yes" }, done: false }));
   const counts = { prompt_eval_count: words + 8, eval_count: 1, total_duration: 1e6 };
@@ -58,10 +65,15 @@ async function answer(url: string, body: string, response: ServerResponse): Prom
   const answers: Record<string, () => object> = {
     "/api/version": () => ({ version: "0.99.0" }),
     "/api/tags": () => ({ models: [entry] }),
-    "/api/ps": () => ({ models: loaded ? [{ ...entry, context_length: 512 }] : [] }),
+    "/api/ps": () => {
+      const other = { ...entry, name: "other:latest", model: "other:latest" };
+      const own = loaded ? [{ ...entry, context_length: 512 }] : [];
+      return { models: after(fake.intruder_after) ? [...own, other] : own };
+    },
   };
   if (url === "/api/chat") return chat(JSON.parse(body) as ChatBody, response);
-  const found = answers[url]?.();
+  const mute = url === "/api/ps" && after(fake.mute_after);
+  const found = mute ? undefined : answers[url]?.();
   if (found === undefined) response.statusCode = 404;
   response.end(JSON.stringify(found ?? {}));
 }

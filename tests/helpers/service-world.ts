@@ -19,7 +19,7 @@ import { tempDir } from "./temp-dir.ts";
 
 const STAND_INS = fileURLToPath(new URL("../fixtures/service/bin", import.meta.url));
 
-export interface Fault {
+interface Fault {
   code: number;
   stderr?: string;
   stdout?: string;
@@ -51,44 +51,47 @@ export interface ServiceWorld {
   daemonWrites(version: string): void;
 }
 
-/** Answers `_open-station`, `init`, `fsck`; a station that says "unfit" is not opened. */
-const PROGRAM = `
-const { existsSync, mkdirSync, readFileSync, writeFileSync, realpathSync } = require("node:fs");
-const [, , word, ...rest] = process.argv;
-const station = rest[rest.indexOf("--station") + 1] ?? rest[0];
-const state = process.env.HOME + "/state";
-if (word === "--version") console.log("VERSION");
-else if (word === "init") {
-  mkdirSync(rest[0], { recursive: true });
-  writeFileSync(rest[0] + "/touchstoned.yaml", "");
-} else if (word === "fsck") {
-  const said = existsSync(state + "/unsound") ? readFileSync(state + "/unsound", "utf8") : "";
-  if (said !== "") console.log(said);
-  process.exit(said === "" ? 0 : 1);
-} else if (word === "_open-station") {
-  const text = existsSync(station + "/touchstoned.yaml") ? readFileSync(station + "/touchstoned.yaml", "utf8") : "unfit: gone";
-  if (text.startsWith("unfit")) {
-    console.error("error: " + text + "\\nhint: mend it");
-    process.exit(78);
-  }
-  mkdirSync(state, { recursive: true });
-  console.log(JSON.stringify({ station: {
-    root: realpathSync(station), state_dir: state, runs_dir: state + "/runs",
-    trusted: text !== "distrust", trust_reason: text === "distrust" ? "its mode" : null } }));
-}
+/**
+ * A "Node" that is the program as well: it answers `_open-station`, `init` and `fsck`. A station whose
+ * file says "unfit" is not opened, one that says "distrust" is not trusted.
+ */
+const NODE = String.raw`#!/bin/sh
+[ "$1" = --version ] && { echo v24.0.0; exit 0; }
+word=$2
+state=$HOME/state
+quoted() { printf %s "$1" | sed 's/[\\"]/\\&/g'; }
+case $word in
+init)
+  mkdir -p "$3"
+  : >"$3/touchstoned.yaml"
+  ;;
+fsck)
+  [ ! -s "$state/unsound" ] || { cat "$state/unsound"; exit 1; }
+  ;;
+_open-station)
+  text=$(cat "$4/touchstoned.yaml" 2>/dev/null || echo "unfit: gone")
+  case $text in unfit*)
+    printf 'error: %s\nhint: mend it\n' "$text" >&2
+    exit 78
+    ;;
+  esac
+  mkdir -p "$state"
+  trusted=true
+  [ "$text" = distrust ] && trusted=false
+  root=$(cd "$4" && pwd -P)
+  printf '{"station":{"root":"%s","state_dir":"%s","runs_dir":"%s","trusted":%s,"trust_reason":"its mode"}}\n' \
+    "$(quoted "$root")" "$(quoted "$state")" "$(quoted "$state/runs")" $trusted
+  ;;
+esac
 `;
 
 function programOf(dir: string, version: string): ProgramSource {
   const folder = join(dir, `program-${version}`);
   mkdirSync(folder, { recursive: true });
-  const text = PROGRAM.replace("VERSION", version);
-  writeFileSync(join(folder, "main.js"), text);
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "touchstoned", version }));
-  const files = new Map([
-    ["dist/cli/main.js", join(folder, "main.js")],
-    ["package.json", join(folder, "package.json")],
-  ]);
-  return { version, files, digest: createHash("sha256").update(text).digest("hex") };
+  const main = join(folder, "main.js");
+  writeFileSync(main, `// ${version}\n`);
+  const files = new Map([["dist/cli/main.js", main]]);
+  return { version, files, digest: createHash("sha256").update(version).digest("hex") };
 }
 
 function standIns(dir: string): string {
@@ -122,6 +125,8 @@ export function serviceWorld(
   }
   const env = { HOME: home, PATH: bin, XDG_RUNTIME_DIR: `/run/user/${uid}`, ...given.env };
   let source = programOf(dir, "1.0.0");
+  const exec_path = join(dir, "node");
+  writeFileSync(exec_path, NODE, { mode: 0o755 });
   const host = serviceHost(env, {
     platform,
     uid,
@@ -129,6 +134,7 @@ export function serviceWorld(
     home,
     clock,
     root,
+    exec_path,
     program: () => source,
   });
   set("unit-user", join(home, ".config/systemd/user/touchstoned.service"));

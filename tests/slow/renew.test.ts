@@ -22,8 +22,6 @@ test("a daemon gives its memory back after its jobs, and goes on under the same 
   station.drop("one.json", [{ model: { id: "fake", quant: "a" } }]);
   await waitFor("the first file", () => station.placed("done").length === 1, 240_000);
   const grown_mb = residentMb(pid);
-  // What is in the configuration now is for the next start, and no reason for this one to end.
-  night.write("touchstoned.yaml", "schema_version: 1\nno_such_key: 1\n");
   const runs = () => daemon.output().stderr.match(/^daemon of .* runs as/gm)?.length === 2;
   await waitFor("the new process", runs, 240_000);
   expect(daemon.output().stderr).toContain("starts anew");

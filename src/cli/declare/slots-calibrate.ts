@@ -36,14 +36,16 @@ What was measured is kept after each step: interrupted, killed or out of time, t
 on where it was. The evidence is signed and committed to evidence/ of the station.
 
 Exit codes: 0 measured, or not asked for; 1 too noisy for an answer, or something failed; 3 it cannot
-or may not be measured here (a runner on another host: the answer stays 1); 64 no corpus; 75 not now
-(the lock is held, another runner holds a model), or not finished yet: run it again.
+or may not be measured here (a runner on another host, a context too small for the corpus: the answer
+stays 1); 64 no corpus; 75 not now (the lock is held, another runner holds a model), or not finished
+yet: run it again.
 
 Examples:
   touchstoned slots calibrate --corpus corpus.json
   touchstoned slots calibrate --runner ollama --model llama3.2 --context 8192 --budget 2h
   touchstoned slots calibrate --if-requested --json | jq .verdict.recommended
-  touchstoned slots calibrate --corpus corpus.json --extra 2@32768`,
+  touchstoned slots calibrate --corpus corpus.json --extra 2@32768
+  touchstoned slots calibrate --corpus corpus.json --production-sampling 0.7`,
     )
     .action(act(() => import("../commands/slots-calibrate.ts")));
 };

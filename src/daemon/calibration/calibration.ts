@@ -176,17 +176,8 @@ export class Calibration {
       opened.close();
       const turns_sha256 = sha256Hex(readFileSync(opened.turns_path));
       const about = { device, model, facts: checkpoint.kept.facts ?? NO_FACTS, cold: cold.cold };
-      return await this.#conclude({
-        sweep,
-        verdict,
-        checkpoint,
-        corpus,
-        about,
-        conditions,
-        run,
-        run_dir,
-        turns_sha256,
-      });
+      const measured = { sweep, verdict, turns_sha256, conditions };
+      return await this.#conclude({ ...measured, checkpoint, corpus, about, run, run_dir });
     } finally {
       opened.close();
     }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isAlive } from "../../core/process-table.ts";
 import { packageVersion } from "../../core/program.ts";
 import { inspectGit } from "../../evidence/index.ts";
 import { outboxState } from "../../evidence/light.ts";
@@ -78,7 +79,7 @@ async function locks({ env, machine, station }: World): Promise<Line[]> {
   return lockLines({
     model: lockPlace(env, machine ?? {}),
     daemon_path: station === null ? null : station.files.lock,
-    daemon_pid: snapshot?.process.pid ?? null,
+    daemon_pid: snapshot !== undefined && isAlive(snapshot.process) ? snapshot.process.pid : null,
   });
 }
 
@@ -175,15 +176,18 @@ export const CHECKS: readonly Check[] = [
   {
     name: "evidence",
     about: "what was measured, and its age",
-    run: ofStation(({ root, state_dir, settings }, { clock }) =>
-      evidenceLines({
+    run: ofStation(async (station, world) => {
+      const { root, state_dir, settings } = station;
+      const { measurements_wait: waits } = await statusOf(station, world);
+      return evidenceLines({
         ...realEvidence(root, state_dir),
+        waits,
         max_age_days: settings.evidence.max_age_days,
         renew_before_days: settings.evidence.renew_before_days,
         concurrent_runs: settings.local_models.concurrent_runs,
-        now_ms: clock.now_ms(),
-      }),
-    ),
+        now_ms: world.clock.now_ms(),
+      });
+    }),
   },
   {
     name: "git",

@@ -53,6 +53,11 @@ function stepsText({ steps_done, steps_about }: IdleDoing): string {
   return `${steps_done} of about ${steps_about} steps`;
 }
 
+/** Minutes are as much as a forecast of hours is worth. */
+export function minutesText(seconds: number): string {
+  return `${Math.max(1, Math.round(seconds / 60))} min`;
+}
+
 /** One line on what is done in idle hours. `duration` writes seconds for a person. */
 export function doingText(doing: IdleDoing, duration: (seconds: number) => string): string {
   if (doing.kind === "housekeep") return "housekeeping: commits evidence, removes what is stale";

@@ -21,7 +21,7 @@ function noSuchUser(name: string, said: string): TouchstonedError {
 }
 
 /** Looks a user up by the system's own tools, which know directory services, too. */
-export async function findAccount(host: ServiceHost, name: string): Promise<Account> {
+async function findAccount(host: ServiceHost, name: string): Promise<Account> {
   if (!USER_NAME.test(name)) throw noSuchUser(name, "no name of a user looks like this");
   const [uid, gid] = [await host.run("id", ["-u", name]), await host.run("id", ["-g", name])];
   if (!uid.ok || !gid.ok) throw noSuchUser(name, firstLine(uid));

@@ -1,7 +1,7 @@
-import { accessSync, constants } from "node:fs";
 import { userInfo } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { systemClock, type Clock } from "../../core/clock.ts";
+import { onPath } from "../../core/on-path.ts";
 import { runCommand, type CommandResult } from "../../core/process.ts";
 import { homeOf } from "../../core/user-dirs.ts";
 import { variable, type Env } from "../../station/resident.ts";
@@ -48,17 +48,6 @@ export function systemPath(host: Pick<ServiceHost, "root">, path: string): strin
 function toolPath(env: Env): string {
   const own = (variable(env, "PATH") ?? "").split(delimiter).filter((entry) => isAbsolute(entry));
   return [...own, ...MORE_PLACES.filter((place) => !own.includes(place))].join(delimiter);
-}
-
-function onPath(file: string, path: string): boolean {
-  return path.split(delimiter).some((directory) => {
-    try {
-      accessSync(join(directory, file), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
 
 export function serviceHost(env: Env, given: Partial<ServiceHost> = {}): ServiceHost {

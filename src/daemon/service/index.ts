@@ -6,5 +6,5 @@ export { installedService, logText, managerLog, showLog } from "./logs.ts";
 export { planUninstall, uninstallService } from "./uninstall.ts";
 export { serviceHost } from "./host.ts";
 export type { Step, Watcher } from "./steps.ts";
-export type { ManagerKind, Problem, ServiceReport } from "./types.ts";
+export type { Problem, ServiceReport } from "./types.ts";
 export { upgradeService } from "./upgrade.ts";

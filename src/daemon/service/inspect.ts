@@ -102,6 +102,12 @@ async function reportOf(kind: ManagerKind, host: ServiceHost): Promise<ServiceRe
   const { installed, enabled, running, pid } = facts;
   const problems = [...facts.problems];
   let linger: boolean | null = null;
+  if (kind.startsWith("systemd") && !host.has("systemd-notify")) {
+    problems.push({
+      what: "there is no systemd-notify: systemd cannot tell a wedged daemon from a healthy one",
+      do: "Install the package that has it (Debian: systemd), then run: touchstoned install",
+    });
+  }
   if (kind === "systemd-user") {
     linger = await readLinger(host);
     problems.push(...lingerProblems(host, linger, await systemdVersion(host)));

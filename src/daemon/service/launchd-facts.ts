@@ -66,7 +66,7 @@ export function targetOf(kind: LaunchdKind, host: Pick<ServiceHost, "uid">): str
 }
 
 /** Whether a person has switched it off: `"LABEL" => disabled` (older: `=> true`). */
-export function isDisabled(text: string): boolean {
+function isDisabled(text: string): boolean {
   const line = text.split("\n").find((one) => one.includes(`"${LABEL}"`)) ?? "";
   return /=>\s*(disabled|true)/.test(line);
 }

@@ -7,6 +7,8 @@ import { commandLine, managerError, mustRun, removeStep, step, type Step } from 
 
 /** Above ExitTimeOut of the plist: after that launchd itself kills it. */
 const GONE_LIMIT_MS = 90_000;
+/** Each look starts two programs. */
+const LOOK_MS = 1000;
 const ATTEMPTS = 5;
 const BETWEEN_MS = 2000;
 
@@ -56,7 +58,7 @@ export class LaunchdManager implements ServiceManager {
   async #bootout(): Promise<void> {
     if (await this.#isGone()) return;
     const told = await this.#launchctl("bootout", this.#target);
-    if (await until(() => this.#isGone(), GONE_LIMIT_MS, this.#host.clock)) return;
+    if (await until(() => this.#isGone(), GONE_LIMIT_MS, this.#host.clock, LOOK_MS)) return;
     const command = `launchctl bootout ${this.#target}`;
     throw managerError(command, firstLine(told), "A reboot ends it for sure.");
   }

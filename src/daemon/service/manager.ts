@@ -31,12 +31,13 @@ export async function until(
   look: () => boolean | Promise<boolean>,
   limit_ms: number,
   clock: Clock,
+  every_ms = LOOK_MS,
 ): Promise<boolean> {
   const deadline_ms = clock.monotonic_ms() + limit_ms;
   for (;;) {
     if (await look()) return true;
     if (clock.monotonic_ms() >= deadline_ms) return false;
-    await clock.sleep(LOOK_MS);
+    await clock.sleep(every_ms);
   }
 }
 

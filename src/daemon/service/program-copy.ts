@@ -14,10 +14,11 @@ import {
 } from "node:fs";
 import { dirname, extname, join } from "node:path";
 import { configError, errorMessage } from "../../core/errors.ts";
-import { ensureDir, readTextIfThere, syncDir, writeFileAtomic } from "../../core/files.ts";
+import { ensureDir, syncDir, writeFileAtomic } from "../../core/files.ts";
 import { packageFile, packageVersion } from "../../core/program.ts";
 import { placePackages, type PlacedPackage } from "./packages.ts";
 import type { Places } from "./places.ts";
+import { textOf } from "./text-of.ts";
 
 /** Beside what is in every package: what of ours runs, and what it reads. */
 const OURS = ["package.json", "data", "schemas", "packs", "installers", "LICENSE", "CHANGELOG.md"];
@@ -87,7 +88,7 @@ export function programSource(root = packageFile("")): ProgramSource {
 }
 
 function sealOf(directory: string): string | undefined {
-  return readTextIfThere(join(directory, SEAL))?.trim();
+  return textOf(join(directory, SEAL))?.trim();
 }
 
 /** Name of the directory for this program: its version, and a part of its digest for a second one of it. */

@@ -1,5 +1,6 @@
-import { readTextIfThere, writeFileAtomic } from "../../core/files.ts";
+import { writeFileAtomic } from "../../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../../core/json.ts";
+import { textOf } from "./text-of.ts";
 import type { Account } from "./account.ts";
 import type { Places } from "./places.ts";
 import { MANAGER_KINDS, type ManagerKind } from "./types.ts";
@@ -29,8 +30,7 @@ export interface ServiceRecord {
 
 /** Undefined where nothing is installed, or by a version whose record this one cannot read. */
 export function readRecord({ record }: Pick<Places, "record">): ServiceRecord | undefined {
-  const text = readTextIfThere(record);
-  const value = text === undefined ? undefined : parseJsonLenient(text);
+  const value = parseJsonLenient(textOf(record) ?? "");
   if (typeof value !== "object" || value === null) return undefined;
   const { schema_version, manager, station } = value as Partial<ServiceRecord>;
   const known = schema_version === 1 && MANAGER_KINDS.some((kind) => kind === manager);

@@ -1,9 +1,10 @@
-import { lstatSync, readFileSync, rmSync } from "node:fs";
+import { lstatSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { EXIT, systemErrorCode, TouchstonedError } from "../../core/errors.ts";
 import { ensureDir, writeFileAtomic } from "../../core/files.ts";
 import { firstLine, type ServiceHost } from "./host.ts";
 import { shellWord } from "./quote.ts";
+import { textOf } from "./text-of.ts";
 
 /** One thing that an installation does, and can say before it does it. */
 export interface Step {
@@ -55,18 +56,13 @@ export async function perform(steps: readonly Step[], watcher: Watcher): Promise
   return done;
 }
 
-function textOf(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined; // whatever it is, it is to be replaced
-  }
-}
-
 /** A home that is read-only, a directory of somebody else's: in words, with what to do. */
 function cannotWrite(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
-  if (code === undefined || !["EROFS", "EACCES", "EPERM", "ENOSPC", "ENOTDIR"].includes(code)) {
+  if (
+    code === undefined ||
+    !["EROFS", "EACCES", "EPERM", "ENOSPC", "ENOTDIR", "EEXIST"].includes(code)
+  ) {
     return error;
   }
   const why =

@@ -59,7 +59,7 @@ export function hasSystemd(host: ServiceHost): boolean {
  * Variables that lead `systemctl --user` to the user's manager. `su` and cron leave them out although
  * the manager is there.
  */
-export function busEnv(host: ServiceHost): Record<string, string> {
+function busEnv(host: ServiceHost): Record<string, string> {
   if (variable(host.env, "XDG_RUNTIME_DIR") !== undefined) return {};
   const runtime = systemPath(host, `/run/user/${host.uid}`);
   if (!existsSync(runtime)) return {};
@@ -119,7 +119,7 @@ export async function systemdVersion(host: ServiceHost): Promise<string | null> 
  * These end the manager of a user whose last login goes, linger or not (systemd#43361): from 255 on,
  * mended in 256.3, and not in what distributions made of 255 (Ubuntu 24.04).
  */
-export function losesLinger(version: string): boolean {
+function losesLinger(version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major === 255 || (major === 256 && minor < 3);
 }

@@ -3,7 +3,7 @@ import { isAlive } from "../../core/process-table.ts";
 import type { AllowedAnswer, AllowedSnapshot, EvidenceEntry } from "../../evidence/fast.ts";
 import { openRequests, outboxState, type CalibrationRequest } from "../../evidence/index.ts";
 import { stateFiles } from "../files.ts";
-import { doingText } from "../idle/snapshot.ts";
+import { doingText, minutesText } from "../idle/snapshot.ts";
 import { readSnapshot } from "../snapshot.ts";
 import { livingLeases, lockStatus, type LeaseInfo } from "../../station/index.ts";
 
@@ -67,7 +67,7 @@ function doingAbout({ key }: CalibrationRequest, state_dir: string): string {
   const last = readSnapshot(stateFiles(state_dir).snapshot);
   if (last === undefined || !isAlive(last.process)) return "no daemon runs that could measure it";
   const { doing = null, waiting = [] } = last.idle ?? {};
-  if (doing?.key === key) return doingText(doing, (seconds) => `${Math.round(seconds / 60)} min`);
+  if (doing?.key === key) return doingText(doing, minutesText);
   return waiting.find((one) => one.key === key)?.why ?? "when nothing else is to be done";
 }
 
@@ -94,7 +94,9 @@ export async function slotsStatus(options: {
     evidence: snapshot.evidence.map((entry) => evidenceLine(entry, about)),
     lock: { path: lock_path, text },
     leases: livingLeases(lock_path),
-    requests: openRequests(state_dir).map((one) => ({ ...one, doing: doingAbout(one, state_dir) })),
+    requests: openRequests(state_dir).map((one) =>
+      Object.assign({}, one, { doing: doingAbout(one, state_dir) }),
+    ),
     outbox: outboxState(state_dir),
   };
 }

@@ -95,6 +95,18 @@ test("production that holds a model, or whose /api/ps cannot be read, stops it b
   });
 });
 
+test.each([
+  ["another model in mid-step", { intruder_after: 6 }, "another client loaded other:latest"],
+  ["an /api/ps that nobody can read any more", { mute_after: 6 }, "holds cannot be read"],
+])("%s: nothing of it counts, and no evidence comes of it", async (_, fake, reason) => {
+  const station = ollamaStation({ fake });
+  const { outcome } = await calibrate(station);
+  expect(outcome).toMatchObject({ result: "incomplete", key: null });
+  expect(outcome.stop).toContain("thrown away 3 times");
+  expect(outcome.stop).toContain(reason);
+  expect(existsSync(join(stateDir(station), "evidence"))).toBe(false);
+});
+
 test("only where it was asked for", async () => {
   const station = ollamaStation({ fake: { dies_at: 2 } });
   const first = await calibrate(station, { wish: { if_requested: true } });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { testSeed } from "../../helpers/seeded.ts";
-import { command, emptyTally, Play } from "./model.ts";
+import { command, Play } from "./model.ts";
+import { emptyTally } from "./tally.ts";
 
 /** Plays `sequences` of up to 50 commands; fast-check prints the seed of one that fails, and its path. */
 export function modelTest(what: string, sequences: number): void {

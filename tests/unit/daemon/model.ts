@@ -5,6 +5,7 @@ import { TEARS } from "../../helpers/fault-disk.ts";
 import { INBOX, MIN_AGE_MS, RUNS } from "../intake/world.ts";
 import { CAN } from "./sim-life.ts";
 import { Sim, type StepExit } from "./sim.ts";
+import type { Tally } from "./tally.ts";
 
 const NAMES = ["a.yaml", "b.yml", "c.json"] as const;
 const HOUR_MS = 3_600_000;
@@ -74,34 +75,6 @@ function goodText(n: number): string {
     `entries:\n  - id: one\n    model: m${n}\n    ${entry}` +
     `  - model: m${n}b\n    after: [one]\n    ${entry}`
   );
-}
-
-/** What the sequences met, so that a model that has lost its teeth is noticed. */
-export interface Tally {
-  submissions: number;
-  complete: number;
-  failed: number;
-  cancelled: number;
-  crashes: number;
-  adopted: number;
-  refused_starts: number;
-  measured: number;
-  /** Calibrations that went on from what an earlier one had measured. */
-  resumed: number;
-}
-
-export function emptyTally(): Tally {
-  return {
-    submissions: 0,
-    complete: 0,
-    failed: 0,
-    cancelled: 0,
-    crashes: 0,
-    adopted: 0,
-    refused_starts: 0,
-    measured: 0,
-    resumed: 0,
-  };
 }
 
 /** Plays commands and checks after each what `fsck` checks, by the test's own means. */

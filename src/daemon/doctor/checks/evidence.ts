@@ -24,6 +24,8 @@ export interface EvidenceInput {
   /** What `slots allowed` goes by: 1 asks nothing of evidence. */
   concurrent_runs: number | "measured";
   now_ms: number;
+  /** Requests that the daemon does not work at, and why; empty where none runs. */
+  waits: readonly { key: string; why: string }[];
 }
 
 function nameOf({ evidence }: Listed): string {
@@ -103,16 +105,18 @@ function refusedLines({ refused: all }: Catalog): Line[] {
   return [...lines, failure(text, "touchstoned evidence verify")];
 }
 
-function requestLines({ requests, now_ms }: EvidenceInput): Line[] {
+function requestLines({ requests, now_ms, waits }: EvidenceInput): Line[] {
   const open = requests.map((request) => ({
     ...request,
     age_ms: now_ms - Date.parse(request.requested_at),
   }));
-  return open.slice(0, NAMED).map(({ model, runner, reason, age_ms }) => {
+  return open.slice(0, NAMED).map(({ key, model, runner, reason, age_ms }) => {
+    const why = waits.find((wait) => wait.key === key)?.why;
+    const yet = why === undefined ? "" : `; not yet: ${why}`;
     const what = `a measurement of ${model ?? "a model"} with ${runner ?? "a runner"}`;
-    if (!(age_ms > UNANSWERED_MS)) return ok(`${what} is asked for (${reason})`);
+    if (!(age_ms > UNANSWERED_MS)) return ok(`${what} is asked for (${reason})${yet}`);
     return warning(
-      `${what} has been asked for since ${span(age_ms)} ago, and nobody made it (${reason})`,
+      `${what} has been asked for since ${span(age_ms)} ago, and nobody made it (${reason})${yet}`,
       "Make it: touchstoned slots calibrate --if-requested. Or forget it: touchstoned evidence prune",
     );
   });

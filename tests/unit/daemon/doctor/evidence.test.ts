@@ -25,6 +25,7 @@ function look(root: string, state_dir: string, change: Partial<EvidenceInput> = 
     ...realEvidence(root, state_dir),
     max_age_days: 30,
     renew_before_days: 7,
+    waits: [],
     concurrent_runs: "measured",
     now_ms: systemClock.now_ms(),
     ...change,
@@ -98,6 +99,8 @@ describe("evidence", () => {
     const [, asked] = look(root, state_dir);
     expect(asked).toMatchObject({ level: "warning" });
     expect(asked?.text).toContain("9 days");
+    const [, told] = look(root, state_dir, { waits: [{ key: "k", why: "on battery" }] });
+    expect(told?.text).toContain("; not yet: on battery");
     const [, fresh] = look(root, state_dir, { now_ms: now_ms - 8 * DAY_MS });
     expect(fresh).toMatchObject({ level: "ok" });
   });

@@ -1,10 +1,5 @@
 import { isoTime } from "../../../../src/core/clock.ts";
 import { silentLog } from "../../../../src/core/log.ts";
-import type {
-  CalibrationChild,
-  ChildHooks,
-  ChildOutcome,
-} from "../../../../src/daemon/idle/calibration-run.ts";
 import type { IdleRequest } from "../../../../src/daemon/idle/decide.ts";
 import { NO_HISTORY, type IdleHistory } from "../../../../src/daemon/idle/history.ts";
 import { IdleWork } from "../../../../src/daemon/idle/idle-work.ts";
@@ -14,7 +9,9 @@ import { windowAt } from "../../../../src/daemon/idle/window.ts";
 import { Loop, type LoopDeps } from "../../../../src/daemon/loop.ts";
 import type { Job } from "../../../../src/queue/index.ts";
 import { random } from "../../../helpers/seeded.ts";
+import { NO_FILES } from "../quiet-loop.ts";
 import { JumpClock } from "./jump-clock.ts";
+import { WeeksChild } from "./weeks-child.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -22,7 +19,6 @@ const DAY_MS = 24 * HOUR_MS;
 const LIMITS = { max_age_days: 14, renew_before_days: 4 };
 const NEVER = new Promise<never>(() => {});
 const MODEL = "qwen3-8b";
-const EXITED = { exit_code: 0, signal: null, spawn_error: null };
 
 interface SimJob {
   id: string;
@@ -134,14 +130,7 @@ export class Weeks {
       inbox: {
         pass: async () => {
           this.rounds += 1;
-          return {
-            blocked: null,
-            outcomes: [],
-            waiting: 0,
-            not_looked_at: 0,
-            next_look_ms: null,
-            warnings: [],
-          };
+          return NO_FILES;
         },
         finishEnded: async () => ({ placed: [], troubles: [] }),
       },
@@ -400,80 +389,3 @@ export class Weeks {
     for (let days = 0; days < 7 && !this.rests; days += 1) await this.#pass(DAY_MS, false);
   }
 }
-
-/** A calibration of nine steps, each of some minutes. */
-class WeeksChild implements CalibrationChild {
-  readonly #weeks: Weeks;
-  readonly #clock: LoopDeps["clock"];
-  readonly #hooks: ChildHooks;
-  readonly ended: Promise<ChildOutcome>;
-  #resolve: (outcome: ChildOutcome) => void = () => undefined;
-  #dead = false;
-  asked = false;
-  asked_ms = 0;
-
-  constructor(weeks: Weeks, clock: LoopDeps["clock"], hooks: ChildHooks) {
-    this.#weeks = weeks;
-    this.#clock = clock;
-    this.#hooks = hooks;
-    this.ended = new Promise((resolve) => (this.#resolve = resolve));
-  }
-
-  giveWay(): void {
-    this.asked = true;
-    this.asked_ms = this.#clock.monotonic_ms();
-  }
-
-  async end(): Promise<void> {
-    this.#finish(null);
-  }
-
-  die(): void {
-    this.#dead = true;
-  }
-
-  #finish(said: ChildEnd | null): void {
-    if (this.#dead) return;
-    this.#dead = true;
-    this.#weeks.childGone();
-    this.#resolve({ said, exit: EXITED, stderr: "" });
-  }
-
-  #tell(done: number): void {
-    const left_s = (STEPS - done) * 600;
-    this.#hooks.onProgress({
-      message: "measuring",
-      steps_done: done,
-      steps_about: STEPS,
-      low_s: left_s,
-      high_s: left_s,
-    });
-  }
-
-  async run(
-    from: number,
-    { keep, done }: { keep: (steps: number) => void; done: () => ChildEnd },
-  ): Promise<void> {
-    await Promise.resolve();
-    if (this.#weeks.chance(0.2)) {
-      const why = "runner ollama holds a model";
-      return this.#finish({ event: "refused", code: "not_alone", exit_code: 75, why });
-    }
-    this.#tell(from);
-    for (let steps = from + 1; steps <= STEPS; steps += 1) {
-      await this.#clock.sleep(this.#weeks.between(5, 15) * MINUTE_MS);
-      if (this.#dead) return undefined;
-      keep(steps);
-      this.#tell(steps);
-      if (steps === STEPS) break;
-      if (this.asked) return this.#finish({ event: "gave_way" });
-      if (this.#weeks.chance(0.01)) {
-        return this.#finish({ event: "came_to_nothing", why: "too noisy: it was not to be told" });
-      }
-    }
-    const said = done();
-    return this.#finish(said);
-  }
-}
-
-const STEPS = 9;

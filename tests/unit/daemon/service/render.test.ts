@@ -156,7 +156,12 @@ describe("a plist library", () => {
       const [shell, launch, ...rest] = value["ProgramArguments"] as string[];
       expect([shell, launch]).toEqual(["/bin/sh", setup.places.launch]);
       expect(rest).toEqual([
-        ...["--launchd", "daemon", "--station", setup.record.station, "--stop-within", "15"],
+        "--launchd",
+        "daemon",
+        "--station",
+        setup.record.station,
+        "--stop-within",
+        "15",
       ]);
     },
   );
@@ -182,7 +187,10 @@ describe("the cron block", () => {
     const shown = command.replace(/^\/bin\/sh /, "printf '%s\\n' ").replace(/ >>.*$/, "");
     const run = spawnSync("/bin/sh", ["-c", shown], { encoding: "utf8" });
     expect(run.stdout.split("\n").slice(0, 4)).toEqual([
-      ...[setup.places.launch, "--cron", "daemon", "--station"],
+      setup.places.launch,
+      "--cron",
+      "daemon",
+      "--station",
     ]);
     expect(run.stdout).toContain(`\n${setup.record.station}\n`);
   });

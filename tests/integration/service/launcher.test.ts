@@ -10,11 +10,11 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { renderLauncher } from "../../../../src/daemon/service/render.ts";
-import type { ServiceRecord } from "../../../../src/daemon/service/record.ts";
-import { onlyIf } from "../../../helpers/only-if.ts";
-import { sampleSetup } from "../../../helpers/service-setup.ts";
-import { tempDir } from "../../../helpers/temp-dir.ts";
+import { renderLauncher } from "../../../src/daemon/service/render.ts";
+import type { ServiceRecord } from "../../../src/daemon/service/record.ts";
+import { onlyIf } from "../../helpers/only-if.ts";
+import { sampleSetup } from "../../helpers/service-setup.ts";
+import { tempDir } from "../../helpers/temp-dir.ts";
 
 interface Made {
   home: string;
@@ -36,10 +36,10 @@ function made(
   mkdirSync(join(lib, "current", "dist", "cli"), { recursive: true });
   writeFileSync(join(lib, "current", "dist", "cli", "main.js"), "");
   const setup = sampleSetup("systemd-user");
-  const launch = join(lib, "launch");
+  const path = join(lib, "launch");
   const text = renderLauncher({
     ...setup,
-    places: { ...setup.places, lib, launch },
+    places: { ...setup.places, lib, launch: path },
     // Newer than any Node of this machine: what is chosen is made up.
     oldest_node: { major: given.oldest ?? 900, minor: 22 },
     record: {
@@ -50,8 +50,8 @@ function made(
       ...given.record,
     },
   });
-  writeFileSync(launch, text);
-  return { home, lib, launch, log };
+  writeFileSync(path, text);
+  return { home, lib, launch: path, log };
 }
 
 /** A Node that says its version, and else its own path and its arguments. */
@@ -137,7 +137,7 @@ describe.each(SHELLS)("the launcher in %s", (shell) => {
       launch(world, ["--launchd", ...args], { shell })
         .stdout.split("|")
         .slice(0, -1),
-    ).toEqual([...[node, main, ...args, "--launchd"]]);
+    ).toEqual([node, main, ...args, "--launchd"]);
   });
 });
 
