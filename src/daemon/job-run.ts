@@ -199,7 +199,16 @@ export class JobRun {
     const before = this.#away();
     if (before !== null) return before;
     const verdict = await this.#carryOut(lock, claiming, adopted);
-    return verdict.kind === "fail" ? (this.#away() ?? verdict) : verdict;
+    return verdict.kind === "fail" ? (this.#away() ?? this.#fallen(verdict) ?? verdict) : verdict;
+  }
+
+  /**
+   * Where a machine goes down its servers do, too: what failed meanwhile and may succeed another time
+   * is no attempt.
+   */
+  #fallen({ failure }: { failure: JobFailure }): Verdict | null {
+    if (!this.#deps.soft.aborted || failure.kind !== "error") return null;
+    return { kind: "interrupt", reason: `the daemon was stopped, and ${failure.message}` };
   }
 
   #away(): Verdict | null {

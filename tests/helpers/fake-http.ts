@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
 /** One thing that a fake server does with its answer, in order. */
@@ -84,8 +84,11 @@ function closeWithTest(close: () => Promise<void>): void {
   }
 }
 
-/** A real HTTP server on a free port [or `wanted`]; unknown paths get a 404. It ends with the running test. */
-export async function fakeServer(respond: Responder, wanted = 0): Promise<FakeServer> {
+/** A real HTTP server [on a free port]; unknown paths get a 404. It ends with the running test. */
+export async function fakeServer(
+  respond: Responder,
+  where: ListenOptions & { fd?: number } = { port: 0, host: "127.0.0.1" },
+): Promise<FakeServer> {
   const requests: Recorded[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
@@ -101,7 +104,7 @@ export async function fakeServer(respond: Responder, wanted = 0): Promise<FakeSe
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(wanted, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(where, resolve));
   const { port } = server.address() as AddressInfo;
   const close = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();

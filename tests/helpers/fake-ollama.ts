@@ -1,4 +1,11 @@
-import { fakeServer, type FakeServer, type Recorded, type Reply, type Step } from "./fake-http.ts";
+import {
+  fakeServer,
+  type FakeServer,
+  type Recorded,
+  type Reply,
+  type Responder,
+  type Step,
+} from "./fake-http.ts";
 
 export interface FakeOllama extends FakeServer {
   /** Full names of the models in memory. */
@@ -13,6 +20,8 @@ export interface FakeOllamaOptions {
   load?: (request: Recorded) => Reply | undefined | Promise<Reply | undefined>;
   /** How many looks at `/api/ps` still show a model after it was unloaded. */
   unload_looks?: number;
+  /** A socket that listens already [one of its own, on a free port]. */
+  fd?: number;
 }
 
 const HEADERS = { "content-type": "application/x-ndjson" };
@@ -97,7 +106,8 @@ export async function fakeOllama(options: FakeOllamaOptions = {}): Promise<FakeO
       ])
     );
   };
-  const server = await fakeServer(async (request) => {
+  const { fd } = options;
+  const answer: Responder = async (request) => {
     switch (request.path) {
       case "/api/version":
         return { body: { version: "0.30.1" } };
@@ -117,6 +127,7 @@ export async function fakeOllama(options: FakeOllamaOptions = {}): Promise<FakeO
       default:
         return undefined;
     }
-  });
+  };
+  const server = await fakeServer(answer, fd === undefined ? undefined : { fd });
   return Object.assign(server, { in_memory });
 }

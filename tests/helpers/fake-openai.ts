@@ -1,4 +1,11 @@
-import { fakeServer, type FakeServer, type Recorded, type Reply, type Step } from "./fake-http.ts";
+import {
+  fakeServer,
+  type FakeServer,
+  type Recorded,
+  type Reply,
+  type Responder,
+  type Step,
+} from "./fake-http.ts";
 
 export interface FakeOpenAiOptions {
   /** Names under which models are served; the first answers to everything. */
@@ -6,8 +13,8 @@ export interface FakeOpenAiOptions {
   /** Answer to a chat request; undefined = a well-formed answer. Called with 1, 2 ... */
   chat?: (request: Recorded, count: number) => Reply | undefined | Promise<Reply | undefined>;
   version?: string;
-  /** Where it listens [a free port]. */
-  port?: number;
+  /** A socket that listens already [one of its own, on a free port]. */
+  fd?: number;
 }
 
 const STREAM_HEADERS = { "content-type": "text/event-stream" };
@@ -85,9 +92,9 @@ export function goodChat(model: string, text = ["Hello", " world"]): Reply {
 
 /** A server with OpenAI's `/v1`, as vLLM has it. */
 export function fakeOpenAi(options: FakeOpenAiOptions = {}): Promise<FakeServer> {
-  const { models = ["fake"], chat, version, port } = options;
+  const { models = ["fake"], chat, version, fd } = options;
   let count = 0;
-  return fakeServer(async (request) => {
+  const answer: Responder = async (request) => {
     if (request.path === "/v1/models") {
       return { body: { object: "list", data: models.map((id) => ({ id, max_model_len: 4096 })) } };
     }
@@ -95,5 +102,6 @@ export function fakeOpenAi(options: FakeOpenAiOptions = {}): Promise<FakeServer>
     if (request.path !== "/v1/chat/completions") return undefined;
     count += 1;
     return (await chat?.(request, count)) ?? goodChat(models[0] ?? "fake");
-  }, port);
+  };
+  return fakeServer(answer, fd === undefined ? undefined : { fd });
 }

@@ -22,7 +22,7 @@ export interface RunOptions {
 
 /** The words of an argument list that has no spaces in its words. */
 export function words(text: string): string[] {
-  return text.split(" ");
+  return text.split(/\s+/);
 }
 
 /** Runs a script of bash in a login of the machine whose init is `leader`. */

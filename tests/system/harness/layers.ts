@@ -26,6 +26,8 @@ export interface Layers {
   llama: string;
   /** The program as `npm install -g` puts it below /usr/local, and Node beside it. */
   program: string;
+  /** A clone of what is committed here, as others get it: to be cloned. */
+  clone: string;
   /** Newer versions in /opt/next and, one that does not start, in /opt/broken. */
   newer: string;
 }
@@ -47,12 +49,21 @@ export function makeLayers(): { layers: Layers; remove: () => void } {
     llama(at("llama"));
     program(at("program"));
     newer(at("newer"), join(at("program"), MODULE));
+    const bare = ["clone", "--quiet", "--bare", "--no-hardlinks", PROJECT_ROOT, at("clone")];
+    execFileSync("git", bare, { stdio: ["ignore", "ignore", "inherit"] });
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }
+  const layers = {
+    node: at("node"),
+    llama: at("llama"),
+    program: at("program"),
+    newer: at("newer"),
+    clone: at("clone"),
+  };
   return {
-    layers: { node: at("node"), llama: at("llama"), program: at("program"), newer: at("newer") },
+    layers,
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

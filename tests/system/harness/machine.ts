@@ -23,7 +23,7 @@ const DIES_WITH_US = words(
 const NOISE =
   "run-[a-z0-9]+\\.|session-|pam_|user@|user-runtime|user-[0-9]|skipped because|Reached";
 const NSPAWN_OPTIONS = words(
-  "--quiet --boot --register=no --keep-unit --private-network --console=read-only --link-journal=no",
+  "--quiet --boot --register=no --keep-unit --console=read-only --link-journal=no",
 );
 export interface Machine {
   /** Runs a script of bash in a login shell, in the user's home. */
@@ -48,6 +48,8 @@ export interface MachineSetting {
   layers: readonly string[];
   /** Folders of this machine that are seen in it, and not written: here to there. */
   shown?: Readonly<Record<string, string>>;
+  /** Whether it has this computer's network [false: none but its own]. */
+  network?: boolean;
 }
 
 interface Booted {
@@ -126,6 +128,7 @@ async function boot(folder: string, setting: MachineSetting): Promise<Booted> {
   const nspawn = [
     ...NSPAWN,
     ...NSPAWN_OPTIONS,
+    ...(setting.network === true ? [] : ["--private-network"]),
     `--machine=${setting.name}`,
     `--directory=${at("root")}`,
     ...shown,

@@ -6,13 +6,6 @@ import { PROJECT_THERE } from "./layers.ts";
 const PORT = 11499;
 const STAND_IN = "/var/lib/stand-in";
 
-/** How the stand-in is started at each boot, as any other server of a machine. */
-const STAND_IN_UNIT = `[Service]
-ExecStart=/opt/node/bin/node ${PROJECT_THERE}/tests/system/inside/stand-in.ts ${PORT} ${STAND_IN}
-[Install]
-WantedBy=multi-user.target
-`;
-
 const MACHINE_YAML = `schema_version: 1
 runners:
   - name: stand-in
@@ -78,19 +71,37 @@ export interface StandIn {
   forget(): Promise<void>;
 }
 
-function write(path: string, text: string): string {
+/** Shell: writes a file. */
+export function write(path: string, text: string): string {
   return `mkdir -p "$(dirname ${path})" && echo ${Buffer.from(text).toString("base64")} | base64 -d > ${path}`;
+}
+
+/**
+ * A server of a machine, one of inside/, behind a socket that listens from the beginning of each boot:
+ * nobody is refused because it was not there yet. It ends with the machine as any other server.
+ */
+export async function serve(
+  machine: Machine,
+  name: string,
+  port: number,
+  args = "",
+): Promise<void> {
+  const socket = `[Socket]\nListenStream=127.0.0.1:${port}\n[Install]\nWantedBy=sockets.target\n`;
+  const program = `${PROJECT_THERE}/tests/system/inside/${name}.ts ${args}`;
+  const service = `[Service]\nExecStart=/opt/node/bin/node ${program}\n`;
+  await machine.must(
+    `${write(`/etc/systemd/system/${name}.service`, service)}
+     ${write(`/etc/systemd/system/${name}.socket`, socket)}
+     systemctl enable --quiet --now ${name}.socket`,
+  );
 }
 
 /** Starts the stand-in, now and at each boot. */
 export async function standIn(machine: Machine): Promise<StandIn> {
-  await machine.must(
-    `${write("/etc/systemd/system/stand-in.service", STAND_IN_UNIT)}
-     systemctl enable --quiet --now stand-in`,
-  );
+  await machine.must(`mkdir -p ${STAND_IN}`);
+  await serve(machine, "stand-in", PORT, STAND_IN);
   const asked = async (): Promise<string[]> =>
     (await machine.must(`cat ${STAND_IN}/asked 2>/dev/null || true`)).split("\n").filter(Boolean);
-  await machine.until("the stand-in", `test -e ${STAND_IN}/url`);
   return {
     asked,
     hold: async (question) => void (await machine.must(`echo '${question}' > ${STAND_IN}/hold`)),

@@ -1,18 +1,22 @@
 // A machine with a person on it who has a station, runners and the program; and what tests do there.
 import { inject } from "vitest";
 import { PROJECT_ROOT } from "../../helpers/project-files.ts";
+import { words } from "./inside.ts";
 import { PROJECT_THERE } from "./layers.ts";
 import { bootMachine, type Machine } from "./machine.ts";
 import { account, person, standIn, SECOND, type Person, type StandIn } from "./person.ts";
 import { differences, filesOf } from "./traces.ts";
 import { TREE } from "./tree.ts";
 
-/** In the home: what the person has made, and directories that belong to all programs. */
-const THEIRS = [
-  ...["station", "station/.*", "\\.config/touchstoned", "\\.config/touchstoned/machine.yaml"],
-  ...["\\.config", "\\.cache", "\\.local", "\\.local/(lib|share|state)"],
-  ...["\\.config/systemd", "\\.config/systemd/user", "\\.config/systemd/user/default.target.wants"],
-];
+/**
+ * In the home: what the person has made, directories that belong to all programs, and the model lock,
+ * which is never removed: whatever else measures here may hold it.
+ */
+const THEIRS = words(
+  `station station/.* .config/touchstoned .config/touchstoned/machine.yaml .config .cache .local
+.local/lib .local/share .local/state .local/state/touchstoned .local/state/touchstoned/model.lock
+.config/systemd .config/systemd/user .config/systemd/user/default.target.wants`,
+);
 
 export interface Scene {
   machine: Machine;

@@ -1,11 +1,12 @@
 // What a machine holds: to be compared before an installation and after it was taken away.
+import { words } from "./inside.ts";
 import type { Machine } from "./machine.ts";
 
 /** What changes by itself on a machine that runs, and tells nothing about a program. */
-const RESTLESS = [
-  ...["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/var/log", "/var/lib/stand-in"],
-  ...["/var/lib/systemd", "/var/cache", "/etc/.updated", "/var/.updated", "/srv", "/opt"],
-];
+const RESTLESS = words(
+  `/proc /sys /dev /run /tmp /var/tmp /var/log /var/lib/stand-in /var/lib/systemd /var/cache
+/etc/.updated /var/.updated /srv /opt`,
+);
 
 /** Every file, directory and link with its mode and owner, one a line; and what the files in /etc hold. */
 export async function filesOf(machine: Machine): Promise<string[]> {

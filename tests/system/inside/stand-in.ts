@@ -1,10 +1,12 @@
 // A model server inside a machine: answers at once, but holds its answers to what DIR/hold names for as
 // long as that is there.
 //
-//   node stand-in.ts PORT DIR
+//   node stand-in.ts DIR
+//
+// Descriptor 3 is a socket that listens: whoever asks before the server is there waits for it.
 //
 // DIR/asked gets a line for each request for an answer, when it comes in: its last message.
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { readTextIfThere } from "../../../src/core/files.ts";
 import { fakeOpenAi, goodChat } from "../../helpers/fake-openai.ts";
@@ -13,11 +15,11 @@ import { waitFor } from "../../helpers/wait.ts";
 const MODEL = "stand-in";
 const HOLDS_MS = 600_000;
 
-const [port = "", folder = "."] = process.argv.slice(2);
+const [, , folder = "."] = process.argv;
 mkdirSync(folder, { recursive: true });
-const server = await fakeOpenAi({
+await fakeOpenAi({
   models: [MODEL],
-  port: Number(port),
+  fd: 3,
   chat: async ({ body }) => {
     const messages = (body?.["messages"] ?? []) as { content: string }[];
     const question = messages.at(-1)?.content.trim() ?? "";
@@ -27,4 +29,3 @@ const server = await fakeOpenAi({
     return goodChat(MODEL);
   },
 });
-writeFileSync(join(folder, "url"), server.url);

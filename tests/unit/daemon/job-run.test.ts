@@ -70,6 +70,20 @@ test("a full disk is no attempt", async () => {
   expect(await store.job(job.id)).toMatchObject({ state: "PENDING", attempt_count: 0 });
 });
 
+test("what fails while the daemon is stopped, as its runner may be, is no attempt", async () => {
+  const { store, job, deps, lock } = await claimed(new Error("connection refused"));
+  deps.soft = AbortSignal.abort();
+  await new JobRun(deps, job).run(lock);
+  expect(await store.job(job.id)).toMatchObject({ state: "PENDING", attempt_count: 0 });
+});
+
+test("what no retry can cure fails also while the daemon is stopped", async () => {
+  const { store, job, deps, lock } = await claimed(GONE);
+  deps.soft = AbortSignal.abort();
+  await new JobRun(deps, job).run(lock);
+  expect(await store.job(job.id)).toMatchObject({ state: "FAILED", final: true });
+});
+
 test("a disk that is away is no attempt, before and after the steps", async () => {
   const fault = { reason: "the runs are not at /ext", returns: true };
   for (const faults of [[fault], [null, fault]]) {
