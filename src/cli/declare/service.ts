@@ -130,7 +130,7 @@ installed version, restarts the service (a running step goes on) and waits until
 the old version is put back and started. The two latest versions are kept.${WHICH}
 
 Examples:
-  npx touchstoned@latest upgrade
+  npm install -g ./touchstoned-0.2.0.tgz && touchstoned upgrade
   node ~/src/touchstoned/dist/cli/main.js upgrade --dry-run`,
     )
     .action(act(() => import("../commands/upgrade.ts")));
