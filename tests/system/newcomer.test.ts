@@ -12,6 +12,8 @@ import { TREE } from "./harness/tree.ts";
 
 const OLLAMA = 11434;
 const MINUTES = 60;
+/** Whose certificates this computer takes, which may be those of a proxy of its own. */
+const TRUSTED = "/etc/ssl/certs/ca-certificates.crt";
 
 describe("a newcomer", () => {
   let machine: Machine;
@@ -23,14 +25,15 @@ describe("a newcomer", () => {
     machine = await bootMachine({
       name: "newcomer",
       layers: [llama, node, TREE],
-      shown: { [PROJECT_ROOT]: PROJECT_THERE, [clone]: "/srv/touchstoned.git" },
+      shown: { [PROJECT_ROOT]: PROJECT_THERE, [clone]: "/srv/touchstoned.git", [TRUSTED]: TRUSTED },
       network: true,
     });
     await serve(machine, "ollama", OLLAMA);
     await account(machine, "me");
     await machine.must(
       `git config --system --add safe.directory '*'
-       ln -s /opt/llama-server/llama-server /usr/local/bin/llama-server`,
+       ln -s /opt/llama-server/llama-server /usr/local/bin/llama-server
+       echo 'NODE_EXTRA_CA_CERTS=${TRUSTED}' >> /etc/environment`,
     );
     await types(
       `mkdir -p ~/.nvm/versions/node ~/models && cp -r /opt/node ~/.nvm/versions/node/v24

@@ -71,7 +71,12 @@ function keepsOf(record: ServiceRecord, runs: boolean): Staying[] {
 }
 
 /** The state that goes with `--purge`: everything of this station's but what is a person's. */
-function purgedPaths(record: ServiceRecord, keeps: readonly Staying[], runs: boolean): string[] {
+function purgedPaths(
+  host: ServiceHost,
+  record: ServiceRecord,
+  keeps: readonly Staying[],
+  runs: boolean,
+): string[] {
   const { state_dir, runs_dir } = record;
   const kept = keeps.map(({ path }) => path);
   const paths = names(state_dir)
@@ -79,8 +84,12 @@ function purgedPaths(record: ServiceRecord, keeps: readonly Staying[], runs: boo
     // Not what holds something that is kept, either.
     .filter((path) => !kept.some((keep) => isInside(path, keep)));
   const away = runs && !isInside(state_dir, runs_dir) && existsSync(runs_dir) ? [runs_dir] : [];
-  const cache = userCacheDir({ HOME: record.account.home, ...record.env });
-  return [...paths, ...away, ...(existsSync(cache) ? [cache] : [])];
+  // Of the service's account, and of whoever installed it: root, for a service of the system.
+  const own = { HOME: host.home, XDG_CACHE_HOME: host.env["XDG_CACHE_HOME"] };
+  const caches = [{ HOME: record.account.home, ...record.env }, own].map((env) =>
+    userCacheDir(env),
+  );
+  return [...paths, ...away, ...new Set(caches.filter((path) => existsSync(path)))];
 }
 
 /** What is not ours to take away. */
@@ -143,7 +152,7 @@ export function planUninstall(host: ServiceHost, options: UninstallOptions): Uni
   const places = placesOf(kind, host);
   const record = readRecord(places);
   const keeps = record === undefined ? [] : keepsOf(record, runs);
-  const purged = purge && record !== undefined ? purgedPaths(record, keeps, runs) : [];
+  const purged = purge && record !== undefined ? purgedPaths(host, record, keeps, runs) : [];
   return {
     manager: kind,
     station: record?.station ?? null,

@@ -80,7 +80,7 @@ function scene(machine: Machine, server: StandIn, someone: Person, before: strin
       await someone.sees(file);
     },
     async traces() {
-      const theirs = new RegExp(`^[+] /home/${someone.name}/(${THEIRS.join("|")}) `);
+      const theirs = new RegExp(`^[+] /(home/${someone.name}|root)/(${THEIRS.join("|")}) `);
       return differences(before, await filesOf(machine)).filter((line) => !theirs.test(line));
     },
   };
