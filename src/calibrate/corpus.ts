@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { inputError, systemErrorCode } from "../core/errors.ts";
 import { writeFileAtomic } from "../core/files.ts";
 import { contentHash, prettyJson } from "../core/json.ts";
@@ -54,6 +54,17 @@ function parseCorpus(text: string, path: string): Corpus {
     "Make the corpus again with `touchstoned slots corpus`.",
     "bad_corpus",
   );
+}
+
+/** Whether a corpus is there, of any version, also one that was changed since. */
+export function isCorpusFile(path: string): boolean {
+  if (!statSync(path).isFile()) return false;
+  try {
+    const value = JSON.parse(readCorpusFile(path)) as { schema?: unknown } | null;
+    return String(value?.schema).startsWith("touchstoned/slot-corpus/");
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -16,7 +16,14 @@ export {
 } from "./launch.ts";
 export { nothingHeld, type Neighbour } from "./watch.ts";
 export { openTurnLog } from "./turn-log.ts";
-export { corpusSummary, loadCorpus, segmentsOf, turnMessages, writeCorpus } from "./corpus.ts";
+export {
+  corpusSummary,
+  isCorpusFile,
+  loadCorpus,
+  segmentsOf,
+  turnMessages,
+  writeCorpus,
+} from "./corpus.ts";
 export { DEFAULT_DRAW, drawCorpus, type DrawOptions } from "./corpus-draw.ts";
 export { type Corpus } from "./corpus-schema.ts";
 export { makePool, type RecordedRequest, type Recordings } from "./pool.ts";

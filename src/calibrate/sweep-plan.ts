@@ -163,9 +163,13 @@ export function nextStep(state: SweepState, wishes: Wishes): Step {
   if (sampled !== null) return sampled;
   const wish = (wishes.extras ?? [])[state.extras.length];
   if (wish !== undefined) return { kind: "extra", wish };
-  const over =
-    ceiling === Infinity
-      ? "no more slots can be expected to gain"
-      : `${ceiling} slots break a bound`;
-  return done(true, over);
+  return done(true, whyOver(state, tried, ceiling));
+}
+
+function whyOver(state: SweepState, tried: readonly Standing[], ceiling: number): string {
+  if (ceiling < Infinity) return `${ceiling} slots break a bound`;
+  const { max_slots } = state.method;
+  const best = Math.max(1, ...accepted(tried, ceiling).map((one) => one.level.slots));
+  if (best < max_slots) return "no more slots can be expected to gain";
+  return `no more than ${max_slots} slot${max_slots === 1 ? " was" : "s were"} to be tried`;
 }

@@ -132,7 +132,11 @@ export function findListed(catalog: Catalog, what: string | undefined): Listed {
     throw inputError("there is no evidence here", "touchstoned slots calibrate makes some.");
   }
   const plain = what.replace(/^\.\//, "").replace(/\.(?:json|md|svg)$/, "");
-  const byPath = listed.filter(({ path }) => path?.slice(0, -5).endsWith(plain) === true);
+  const isNamed = (path: string): boolean => {
+    const stem = path.replace(/\.json$/, "");
+    return stem.endsWith(plain) || plain.endsWith(`/${stem}`);
+  };
+  const byPath = listed.filter(({ path }) => path !== null && isNamed(path));
   if (byPath.length === 1 && byPath[0] !== undefined) return byPath[0];
   const byKey = /^[0-9a-f]{4,64}$/.test(what)
     ? listed.filter(({ evidence }) => evidence.key.startsWith(what))
@@ -141,6 +145,13 @@ export function findListed(catalog: Catalog, what: string | undefined): Listed {
     byKey.length > 0 ? byKey : listed.filter(({ evidence }) => evidence.identity.model.id === what);
   const newest = matches.at(-1);
   if (newest === undefined) {
+    const refused = catalog.refused.find(({ path }) => isNamed(path));
+    if (refused !== undefined) {
+      throw inputError(
+        `${refused.path}: not believed: ${refused.fault}`,
+        "touchstoned evidence verify says what is wrong with it.",
+      );
+    }
     const known = [...new Set(listed.map(({ evidence }) => evidence.identity.model.id))];
     throw inputError(
       `no evidence is called "${what}"`,

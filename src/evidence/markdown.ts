@@ -83,7 +83,9 @@ function settingRows(evidence: Evidence): string[][] {
     ],
     [
       "One slot against itself",
-      `${structural_flips} of ${segments} segments answered otherwise in form, ${exact_flips} in text`,
+      segments === 0
+        ? "not compared"
+        : `${structural_flips} of ${segments} segments answered otherwise in form, ${exact_flips} in text`,
     ],
   ];
 }
@@ -139,6 +141,12 @@ function measured(
   return { readings: sweep.baseline.readings, fidelity: sweep.baseline.self_agreement };
 }
 
+/** None compared is not the same as none changed. */
+function changed(fidelity: Level["fidelity"] | undefined): string {
+  if (fidelity === undefined || fidelity.segments === 0) return "-";
+  return `${fidelity.structural_flips} of ${fidelity.segments}`;
+}
+
 function levelRow(judged: LevelJudgement, level: ReturnType<typeof measured>): string[] {
   const { ratio, ratio_low, ratio_high, share_of_ideal } = judged;
   return [
@@ -150,7 +158,7 @@ function levelRow(judged: LevelJudgement, level: ReturnType<typeof measured>): s
     share_of_ideal === null ? "-" : `${amount(share_of_ideal * 100)} %`,
     memory(level?.readings),
     amount(level?.readings?.swap_out_mb_per_min),
-    level === undefined ? "-" : `${level.fidelity.structural_flips} of ${level.fidelity.segments}`,
+    changed(level?.fidelity),
     outcome(judged),
   ];
 }

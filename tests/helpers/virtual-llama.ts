@@ -22,6 +22,8 @@ export interface VirtualLlamaOptions {
   /** Tokens of context that a slot has, and says that it has. */
   context?: number;
   model?: string;
+  /** The weights that it says it serves. */
+  model_path?: string;
   /** Answer to a request that is done, while `busy` were at work on it together; undefined = a good one. */
   answer?: (request: Recorded, busy: number) => Reply | undefined;
   /** Slots at work for somebody else. */
@@ -111,6 +113,7 @@ export async function virtualLlama(options: VirtualLlamaOptions): Promise<Virtua
         total_slots: slots,
         build_info: "b1-virtual",
         model_alias: model,
+        model_path: options.model_path,
         default_generation_settings: { n_ctx: context },
       },
     }),

@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   corpusSummary,
   DEFAULT_DRAW,
   drawCorpus,
+  isCorpusFile,
   makePool,
   readRequestLogs,
   writeCorpus,
@@ -91,13 +93,20 @@ function strataTable(corpus: Corpus): string {
   return table(["depth, tokens", "turns in the pool", "share", "segments"], rows);
 }
 
+/** A corpus may be drawn again; nothing else is written over, least of all the log it is drawn from. */
+function refuseOther(out: string): void {
+  if (!existsSync(out) || isCorpusFile(out)) return;
+  throw usageError(`--out: ${out} is there and is no corpus`, "Give another name.");
+}
+
 export const run: CommandAction<SlotsCorpusOptions> = async (options, context) => {
   const { terminal, cwd } = context;
   const draw = drawOptions(options);
+  const path = resolve(cwd, options.out);
+  refuseOther(path);
   const { warnings = [], ...recorded } = await recordings(options, context);
   for (const warning of warnings) terminal.err(`warning: ${warning}`);
   const corpus = drawCorpus(makePool(recorded), draw);
-  const path = resolve(cwd, options.out);
   writeCorpus(path, corpus);
   const summary = corpusSummary(corpus);
   if (options.json === true) {

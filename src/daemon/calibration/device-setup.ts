@@ -25,6 +25,7 @@ import {
   type ServedModel,
   type StartDeps,
 } from "../../runners/index.ts";
+import { askRunner } from "../../runners/light.ts";
 import { fileDigest } from "./file-digest.ts";
 import type { ModelDigest, ServerFacts } from "./identity.ts";
 import type { CalibrationPlan } from "./plan.ts";
@@ -88,6 +89,24 @@ async function ollamaFacts(plan: CalibrationPlan, world: SetupWorld): Promise<Se
   }
 }
 
+const LOOK_LIMIT_MS = 5000;
+
+/** Digest of the weights that a server in production names, as `slots allowed` tells it; null: not ours to read. */
+async function namedFileDigest(plan: CalibrationPlan, world: SetupWorld): Promise<string | null> {
+  const { kind, url, declared_slots } = plan.settings;
+  if (kind !== "llama-server") return null;
+  const { model } = plan;
+  const live = await askRunner({ kind, url, model, declared_slots, limit_ms: LOOK_LIMIT_MS });
+  const file = live.ok ? live.runner.model.file : null;
+  if (file === null) return null;
+  try {
+    return await fileDigest(world.state_dir, file, world);
+  } catch {
+    world.signal?.throwIfAborted();
+    return null;
+  }
+}
+
 /**
  * What is known of model and server before anything is measured: facts of the server are null where
  * it must be started with its model to tell them.
@@ -106,6 +125,8 @@ export async function modelFacts(
       ? await ollamaFacts(plan, world)
       : await factsOf(plan, connectRunner(plan.settings, { clock: world.clock }));
   const { digest } = facts;
+  const named = digest === null ? await namedFileDigest(plan, world) : null;
+  if (named !== null) return { model: { digest: named, digest_source: "file" }, facts };
   const digest_source = digest === null ? "declared" : "runner";
   return { model: { digest, digest_source }, facts };
 }

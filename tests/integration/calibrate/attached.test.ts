@@ -1,10 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { sha256Hex } from "../../../src/core/json.ts";
 import { deviceKey, verifyEvidence } from "../../../src/evidence/index.ts";
 import { judge } from "../../../src/verdict/index.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { piece } from "../../helpers/fake-openai.ts";
+import { tempDir } from "../../helpers/temp-dir.ts";
 import { testStation, type TestStation } from "../../helpers/station.ts";
 import {
   virtualLlama,
@@ -85,6 +87,17 @@ test("a whole sweep on the server in production, which is neither started nor st
   for (const body of sent.filter((one) => !drawn.includes(one))) {
     expect(body).toMatchObject({ temperature: 0, seed: 42, cache_prompt: false });
   }
+}, 120_000);
+
+test("the weights that the server names are in the evidence, as `slots allowed` looks for them", async () => {
+  const model_path = join(tempDir(), "weights.gguf");
+  writeFileSync(model_path, "weights");
+  const { station, measure } = await attached({ model_path });
+  const { outcome } = await measure();
+  expect(proven(station, outcome.key).identity.model).toMatchObject({
+    digest: sha256Hex("weights"),
+    digest_source: "file",
+  });
 }, 120_000);
 
 test("a server that claims 4 slots and works on one request at a time: 1", async () => {

@@ -71,6 +71,25 @@ describe("touchstoned slots corpus", () => {
     expect(existsSync(join(root, "d.json"))).toBe(false);
   });
 
+  it("draws over a corpus, also an edited one, and over nothing else", async () => {
+    const { root, corpus } = place();
+    const log = readFileSync(join(root, "log.jsonl"), "utf8");
+    const { exit_code, stderr } = await corpus("--pool", "log.jsonl", "--out", "log.jsonl");
+    expect({ exit_code, stderr }).toMatchObject({
+      exit_code: 2,
+      stderr: expect.stringContaining("log.jsonl is there and is no corpus"),
+    });
+    expect(readFileSync(join(root, "log.jsonl"), "utf8")).toBe(log);
+    expect(await corpus("--pool", "log.jsonl", "--out", "/dev/null")).toMatchObject({
+      exit_code: 2,
+    });
+    await corpus("--pool", "log.jsonl", "--out", "a.json");
+    const drawn = readFileSync(join(root, "a.json"), "utf8");
+    writeFileSync(join(root, "a.json"), drawn.replace("someone-1", "somebody-1"));
+    expect(await corpus("--pool", "log.jsonl", "--out", "a.json")).toMatchObject({ exit_code: 0 });
+    expect(readFileSync(join(root, "a.json"), "utf8")).toBe(drawn);
+  });
+
   it.each([
     ["no pool", [], /give one of --pool, --from-runs and --pack/],
     ["two pools", ["--pool", "log.jsonl", "--pack", "p"], /give one of/],

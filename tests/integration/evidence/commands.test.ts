@@ -186,6 +186,19 @@ describe("evidence list, show, diff and prune", () => {
     expect(unknown.stderr).toContain("gpt-oss:20b");
   });
 
+  it("show takes a whole path, and says why a document is not believed", async () => {
+    const { path } = measured();
+    await run(["evidence", "commit"]);
+    const file = join(repo.root, `${path}.json`);
+    expect((await run(["evidence", "show", file])).stdout).toMatch(/^# 2 slots/);
+    const text = readFileSync(file, "utf8");
+    rmSync(join(state_dir, "evidence"), { recursive: true });
+    writeFileSync(file, text.replace('"recommended":2', '"recommended":4'));
+    const edited = await run(["evidence", "show", file]);
+    expect(edited).toMatchObject({ exit_code: 64, stdout: "" });
+    expect(edited.stderr).toContain(`${path}.json: not believed: its signature does not fit`);
+  });
+
   it("prune says what it would do, and does it", async () => {
     measured();
     measured(5);

@@ -264,6 +264,17 @@ describe("what people are told meanwhile", () => {
 });
 
 describe("a few things more", () => {
+  test("a search that came to the last number allowed does not say that more would not gain", async () => {
+    const method = { ...METHOD, max_slots: 2 };
+    const { sweep, verdict } = await sweepOn(new TwistedDevice(), { method });
+    expect(verdict.recommended).toBe(2);
+    expect(sweep.stop).toBe("no more than 2 slots were to be tried");
+    const one = await sweepOn(new TwistedDevice(), { method: { ...METHOD, max_slots: 1 } });
+    expect(one.sweep.stop).toBe("no more than 1 slot was to be tried");
+    const flat = await sweepOn(new TwistedDevice({ rate: FLAT }), { method });
+    expect(flat.sweep.stop).toBe("no more slots can be expected to gain");
+  });
+
   test.each([
     [1, []],
     [2, [2]],

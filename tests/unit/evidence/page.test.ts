@@ -56,6 +56,14 @@ describe("the page and the chart", () => {
     await expect(evidenceSvg(evidence)).toMatchFileSnapshot(join(FIXTURES, "sample.svg"));
   });
 
+  it("do not call answers that were never compared unchanged", () => {
+    const sweep = sampleSweep();
+    sweep.baseline.self_agreement = { segments: 0, structural_flips: 0, exact_flips: 0 };
+    const page = evidenceMarkdown(steady(sweep), "sample.svg");
+    expect(page).toMatch(/^\| One slot against itself \| not compared +\|$/m);
+    expect(page).not.toContain("0 of 0");
+  });
+
   it("say one slot where nothing gains", async () => {
     const evidence = steady(flatSweep());
     expect(evidence.verdict.recommended).toBe(1);
