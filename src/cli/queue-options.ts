@@ -1,4 +1,5 @@
 import { configError, usageError } from "../core/errors.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { openStation, requireRuns, type Station } from "../station/index.ts";
 import { realLoaders, realRooms } from "../steps/index.ts";
 import type { CommandContext } from "./context.ts";
@@ -31,7 +32,7 @@ export async function queueSetting(options: QueueOptions, context: CommandContex
     // A repository that was pulled must not choose what this machine does all night.
     throw configError(
       `${station.root}: this station is not trusted: ${station.trust_reason ?? ""}`,
-      `If it is yours: touchstoned init ${station.root}`,
+      `If it is yours: touchstoned init ${shellWord(station.root)}`,
       "station_untrusted",
     );
   }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import { configError, EXIT, TouchstonedError } from "../core/errors.ts";
 import { ulidSource, type UlidSource } from "../core/ids.ts";
+import { shellWord } from "../core/shell-word.ts";
 import {
   acquireModelLock,
   requireInbox,
@@ -45,7 +46,7 @@ export function requireTrust(station: Station): void {
   if (station.trusted) return;
   throw configError(
     `the daemon does not run in a station that is not trusted: ${station.trust_reason ?? ""}`,
-    `\`touchstoned init ${station.root}\` trusts it, if you do.`,
+    `\`touchstoned init ${shellWord(station.root)}\` trusts it, if you do.`,
     "not_trusted",
   );
 }

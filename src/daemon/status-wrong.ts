@@ -4,6 +4,8 @@ import type { StationStatus } from "./status.ts";
 
 /** The daemon looks around once a minute; one that was silent for so long hangs. */
 export const SILENT_MS = 10 * 60_000;
+/** Whether it is installed is not looked at here: both ways are named. */
+export const HOW_TO_START = "touchstoned start where it is installed, else touchstoned daemon";
 
 type Known = Omit<StationStatus, "wrong">;
 type Live = Pick<DaemonSnapshot, "updated" | "barred">;
@@ -34,7 +36,7 @@ function withoutDaemon(status: Known): string | null {
   if (status.orphan !== null)
     return "no daemon runs, and the step that it began runs on without it";
   const waiting = waitingText(status);
-  return waiting === null ? null : `no daemon runs, and ${waiting} (touchstoned start)`;
+  return waiting === null ? null : `no daemon runs, and ${waiting} (${HOW_TO_START})`;
 }
 
 function daemonTrouble({ updated, barred }: Live, now_ms: number): string | null {

@@ -12,7 +12,7 @@ import type { IdleSnapshot } from "./idle/snapshot.ts";
 import { readRunning } from "./running-record.ts";
 import type { ScheduledView } from "./schedule.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
-import { whatIsWrong } from "./status-wrong.ts";
+import { HOW_TO_START, whatIsWrong } from "./status-wrong.ts";
 
 interface InboxFile {
   name: string;
@@ -71,7 +71,11 @@ function inboxFiles(
       continue;
     }
     const stat = lstatSync(join(inbox, name), { throwIfNoEntry: false });
-    if (stat === undefined || stat.isDirectory()) continue;
+    if (stat === undefined) continue;
+    if (stat.isDirectory()) {
+      files.push({ name, ripe: null, stuck: "left in place: it is a directory" });
+      continue;
+    }
     const at_rest_ms = Math.min(now_ms, Math.max(stat.mtimeMs, stat.ctimeMs));
     const blocked = live !== null && live.inbox.blocked !== null;
     const stuck = blocked ? "waits: nothing is taken up now" : (live?.inbox.stuck?.[name] ?? null);
@@ -134,7 +138,7 @@ function whyIdle(
       orphan === null
         ? ""
         : `, but the ${orphan.step} of job ${orphan.job_id} runs on (pid ${orphan.pid}): the next daemon takes it over`;
-    return `the daemon is not running (touchstoned daemon)${runs_on}`;
+    return `the daemon is not running (${HOW_TO_START})${runs_on}`;
   }
   if (snapshot.running !== null) return null;
   if (snapshot.idle?.doing != null) return null;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Disk, DiskStat } from "../core/disk.ts";
 import { errorMessage } from "../core/errors.ts";
+import { printable } from "../core/text.ts";
 import { judgeName, twinKey } from "./names.ts";
 import { fileKey, ripeness, type Moment, type Seen } from "./ripeness.ts";
 
@@ -78,7 +79,7 @@ class Scan {
   }
 
   #warn(name: string, why: string): void {
-    const text = `inbox/${name}: ${why}`;
+    const text = `inbox/${printable(name)}: ${why}`;
     if (!this.#before.warned.has(text) && !this.#standing.has(text)) this.#warnings.push(text);
     this.#standing.add(text);
   }

@@ -2,6 +2,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { configError } from "../core/errors.ts";
 import { shortSha256 } from "../core/sha256.ts";
 import { slug } from "../core/text.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { realpathIfThere } from "./guarded.ts";
 import { pathVariable, POLICY_NAME, userPaths, userStation, type Env } from "./paths.ts";
 
@@ -63,7 +64,7 @@ export function stationRoot(options: FindOptions): string {
   if (root === undefined || !hasPolicy(root)) {
     throw configError(
       `${found} is no station: it has no ${POLICY_NAME}`,
-      `Make it one with \`touchstoned init ${found}\`.`,
+      `Make it one with \`touchstoned init ${shellWord(found)}\`.`,
       "no_station",
     );
   }

@@ -2,6 +2,7 @@ import { lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { configError } from "../core/errors.ts";
 import { ensureDir } from "../core/files.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { faultsError, type ConfigFile } from "./config-file.ts";
 import { refuseTrackedInbox } from "./git-guard.ts";
 import { askingUser, chainFault, modeFault, realpathIfThere } from "./guarded.ts";
@@ -74,7 +75,7 @@ export function distrust(
 ): string | null {
   const listed = machine.value.trusted_stations.some((path) => realpathIfThere(path) === root);
   if (!listed) {
-    return `${root} is not among the trusted_stations of ${machine.path}; run \`touchstoned init ${root}\`, or add it there`;
+    return `${root} is not among the trusted_stations of ${machine.path}; run \`touchstoned init ${shellWord(root)}\`, or add it there`;
   }
   const asker = askingUser(userPaths(env).home);
   const policy = join(root, POLICY_NAME);

@@ -1,5 +1,7 @@
 import { EXIT } from "../../core/errors.ts";
+import { shellWord } from "../../core/shell-word.ts";
 import { installService, serviceHost, wantedOf } from "../../daemon/index.ts";
+import { findStation } from "../../station/index.ts";
 import type { CommandAction } from "../context.ts";
 import { sayProblems, serviceLine, watcherOf, type WhichOptions } from "../service-view.ts";
 
@@ -28,7 +30,10 @@ export const run: CommandAction<InstallCommandOptions> = async (options, context
   if (dry_run) terminal.err("nothing was changed (--dry-run)");
   else if (service !== null) {
     terminal.out(`${changed ? "installed" : "nothing to do"}: ${serviceLine(service)}`);
-    terminal.err("Next: touchstoned status; touchstoned logs -f; docs/install.md");
+    const { station } = service;
+    const found = station === null || findStation({ env, cwd }) === station;
+    const where = found ? "" : ` --station ${shellWord(station)}`;
+    terminal.err(`Next: touchstoned status${where}; touchstoned logs -f`);
   }
   return EXIT.done;
 };

@@ -1,6 +1,8 @@
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { EXIT, TouchstonedError } from "../../core/errors.ts";
 import { planUninstall, serviceHost, uninstallService, wantedOf } from "../../daemon/index.ts";
+import { userPaths } from "../../station/index.ts";
 import type { CommandAction, CommandContext } from "../context.ts";
 import { watcherOf, type WhichOptions } from "../service-view.ts";
 
@@ -51,8 +53,15 @@ export const run: CommandAction<UninstallCommandOptions> = async (options, conte
     terminal.json(outcome);
     return EXIT.done;
   }
-  if (plan.manager === null) terminal.out("nothing is installed");
-  else if (watcher.dry_run) terminal.err("nothing was changed (--dry-run)");
+  if (plan.manager === null) {
+    terminal.out("nothing is installed");
+    const left = userPaths(env).state_dir;
+    if (purge && existsSync(left)) {
+      terminal.err(
+        `Whose state went with the service is not known any more; ${left} was left as it is`,
+      );
+    }
+  } else if (watcher.dry_run) terminal.err("nothing was changed (--dry-run)");
   else terminal.out(`uninstalled: the service of ${plan.station ?? "an unknown station"} is gone`);
   if (plan.stays.length > 0) terminal.out("what stays:");
   for (const { path, what } of plan.stays) terminal.out(`  ${path}  (${what})`);

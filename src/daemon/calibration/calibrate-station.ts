@@ -1,4 +1,5 @@
 import { configError } from "../../core/errors.ts";
+import { shellWord } from "../../core/shell-word.ts";
 import {
   acquireModelLock,
   inheritedModelLock,
@@ -36,7 +37,7 @@ export async function calibrateStation(options: CalibrateOptions): Promise<Calib
   if (!station.trusted) {
     throw configError(
       `nothing is measured for a station that is not trusted: ${station.trust_reason ?? ""}`,
-      `\`touchstoned init ${station.root}\` trusts it, if you do.`,
+      `\`touchstoned init ${shellWord(station.root)}\` trusts it, if you do.`,
       "not_trusted",
     );
   }

@@ -1,5 +1,6 @@
 import { configError } from "../../core/errors.ts";
 import { parseJsonLenient } from "../../core/json.ts";
+import { shellWord } from "../../core/shell-word.ts";
 import { asAccount, type Account } from "./account.ts";
 import { firstLine, type ServiceHost } from "./host.ts";
 import type { Places } from "./places.ts";
@@ -51,7 +52,7 @@ export async function openAs(
   if (opened.trusted) return opened;
   throw configError(
     `the station ${station} is not trusted: ${opened.trust_reason ?? ""}`,
-    `\`touchstoned init ${station}\` as ${account.user} trusts it, if you do.`,
+    `\`touchstoned init ${shellWord(station)}\` as ${account.user} trusts it, if you do.`,
     "not_trusted",
   );
 }

@@ -4,6 +4,7 @@ import { freeDiskMb } from "../../core/disk.ts";
 import { EXIT, errorMessage, TouchstonedError } from "../../core/errors.ts";
 import { readTextIfThere, writeFileAtomic } from "../../core/files.ts";
 import { isAlive } from "../../core/process-table.ts";
+import { shellWord } from "../../core/shell-word.ts";
 import { stateFiles } from "../files.ts";
 import { readSnapshot } from "../snapshot.ts";
 import { runInstalled } from "./as-service.ts";
@@ -76,7 +77,7 @@ async function requireSound({ host, old, places }: Upgrading): Promise<void> {
   throw refused(
     "not_sound",
     `nothing was changed: touchstoned fsck of ${old.version} says: ${firstLine(told)}`,
-    `\`touchstoned fsck --station ${old.station}\` says all of it; \`touchstoned queue rebuild\` mends a store.`,
+    `\`touchstoned fsck --station ${shellWord(old.station)}\` says all of it; \`touchstoned queue rebuild\` mends a store.`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, test } from "vitest";
 import { onlyIf } from "../../helpers/only-if.ts";
@@ -83,3 +83,24 @@ test.each(onlyIf(process.platform !== "win32"))(
     expect(stderr).toContain("is not a regular file");
   },
 );
+
+test("what comes next can be copied, whatever the station is called", async () => {
+  const home = tempDir();
+  const env = isolatedEnv(home);
+  const made = await command(["init", join(home, "it's a bench")], { env, cwd: home });
+  const hint = /touchstoned (config check .*)$/m.exec(made.stderr)?.[1] ?? "none";
+  const words = execFileSync("sh", ["-c", `printf '%s\\n' ${hint}`], { encoding: "utf8" });
+  const checked = await command(words.trimEnd().split("\n"), { env, cwd: home });
+  expect([checked.stderr, checked.exit_code]).toEqual(["", 0]);
+});
+
+test("a purge of what is not installed any more says what it leaves", async () => {
+  const { env, home, root } = await station();
+  const quiet = await command(["uninstall", "--purge"], { env, cwd: root });
+  expect([quiet.stdout, quiet.stderr]).toEqual(["nothing is installed\n", ""]);
+  const state = join(home, "state", "touchstoned");
+  mkdirSync(state, { recursive: true });
+  const told = await command(["uninstall", "--purge"], { env, cwd: root });
+  expect(told.stdout).toBe("nothing is installed\n");
+  expect(told.stderr).toContain(state);
+});

@@ -47,9 +47,13 @@ describe("what is wrong", () => {
       },
       {},
     ],
-    ["no daemon runs, and 1 file waits (touchstoned start)", { inbox: [FILE] }, null],
     [
-      "no daemon runs, and 2 jobs and 1 file wait (touchstoned start)",
+      "no daemon runs, and 1 file waits (touchstoned start where it is installed, else touchstoned daemon)",
+      { inbox: [FILE] },
+      null,
+    ],
+    [
+      "no daemon runs, and 2 jobs and 1 file wait (touchstoned start where it is installed, else touchstoned daemon)",
       {
         inbox: [FILE],
         counts: { PENDING: 2 } as StationStatus["counts"],

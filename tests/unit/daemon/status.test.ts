@@ -56,7 +56,12 @@ const later = new Date(T0 + 3_600_000).toISOString();
 describe("why nothing runs", () => {
   test.each<[string, (store: Store) => Promise<unknown>, Partial<DaemonSnapshot> | null, string]>([
     ["nothing is there", async () => undefined, {}, "idle, the queue is empty"],
-    ["no daemon", oneJob, null, "the daemon is not running (touchstoned daemon)"],
+    [
+      "no daemon",
+      oneJob,
+      null,
+      "the daemon is not running (touchstoned start where it is installed, else touchstoned daemon)",
+    ],
     ["a daemon that died", oneJob, { process: { ...ALIVE, start_token: "x" } }, "not running"],
     ["another boot", oneJob, { process: { ...ALIVE, boot_id: "x" } }, "not running"],
     ["it is stopping", oneJob, { stop: "soft" }, "the daemon is stopping"],
@@ -215,10 +220,12 @@ test("files that cannot be taken up are said not to be, with the reason", async 
   for (const name of ["esc\u001b[2J.yaml", "full.yaml", "good.yaml", long]) {
     writeFileSync(join(root, "inbox", name), "x");
   }
+  mkdirSync(join(root, "inbox", "folder.yaml"));
   const report = await status(Date.now() + 1000);
   const said = new Map(report.inbox.map((file) => [file.name, file.stuck]));
   expect(said.get("full.yaml")).toContain("ENOSPC");
   expect(said.get("good.yaml")).toBeNull();
+  expect(said.get("folder.yaml")).toBe("left in place: it is a directory");
   expect(said.get("esc\u001b[2J.yaml")).toContain("control characters");
   expect(said.get(long)).toContain("longer than 200 bytes");
   expect(said.get("bad\uFFFD.yaml")).toContain("not UTF-8");

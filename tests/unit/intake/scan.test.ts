@@ -210,6 +210,13 @@ describe("names", () => {
     expect(scans.scan().warnings).toHaveLength(1);
   });
 
+  it("never says a name in a way that could pass for a line of its own", () => {
+    const scans = new Scans();
+    scans.world.drop("a\nWRONG: b.yaml", "x");
+    const [text] = scans.scan().warnings;
+    expect(text).toMatch(/^inbox\/a\\u000aWRONG: b\.yaml: left in place/);
+  });
+
   it("takes one of two names that some file systems hold for the same", () => {
     expect(twinKey("MU\u0308SLI.yaml")).toBe(twinKey("m\u00FCsli.YAML"));
     const scans = new Scans();

@@ -1,4 +1,5 @@
 import { errorMessage, TouchstonedError } from "../../../core/errors.ts";
+import { shellWord } from "../../../core/shell-word.ts";
 import { faultText, type ConfigReport } from "../../../station/index.ts";
 import { failure, ok, warning, type Line } from "../line.ts";
 
@@ -47,6 +48,8 @@ export function configLines({ config, trouble, runners }: ConfigInput): Line[] {
 function distrustLine(why: string, station: string): Line {
   const [what = why, command] = why.split(/; run(?:: | `)/);
   const todo =
-    command === undefined ? `touchstoned init ${station}` : `Run: ${command.replace(/`.*$/s, "")}`;
+    command === undefined
+      ? `touchstoned init ${shellWord(station)}`
+      : `Run: ${command.replace(/`.*$/s, "")}`;
   return failure(`the station is not trusted, so no daemon runs here: ${what}`, todo);
 }

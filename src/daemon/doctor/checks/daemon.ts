@@ -1,6 +1,6 @@
 import type { DaemonSnapshot } from "../../snapshot.ts";
 import type { StationStatus } from "../../status.ts";
-import { SILENT_MS } from "../../status-wrong.ts";
+import { HOW_TO_START, SILENT_MS } from "../../status-wrong.ts";
 import { counted, failure, ok, span, warning, type Line } from "../line.ts";
 
 export interface DaemonInput {
@@ -22,7 +22,7 @@ function absentLine({ status, snapshot }: DaemonInput): Line {
     status.orphan === null
       ? ""
       : `; the ${status.orphan.step} of job ${status.orphan.job_id} runs on without it (pid ${status.orphan.pid})`;
-  const todo = "Start it: touchstoned start where it is installed, else touchstoned daemon.";
+  const todo = `Start it: ${HOW_TO_START}.`;
   const text = `no daemon runs this station${last}${orphan}`;
   if (waiting === 0 && status.orphan === null) return warning(text, todo);
   return failure(

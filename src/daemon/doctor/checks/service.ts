@@ -1,3 +1,4 @@
+import { shellWord } from "../../../core/shell-word.ts";
 import type { ServiceReport } from "../../service/index.ts";
 import { failure, ok, warning, type Line } from "../line.ts";
 
@@ -25,9 +26,9 @@ function problemLines({ problems, running }: ServiceReport): Line[] {
   });
 }
 
-/** Version directories are called after the version, and after a number where there are two of it. */
+/** Version directories are called after the version, and after the content where there are two of it. */
 function isVersion(installed: string, version: string): boolean {
-  return installed === version || installed.startsWith(`${version}-`);
+  return installed === version || installed.startsWith(`${version}+`);
 }
 
 /** What starts the daemon, and whether it starts the right one. */
@@ -49,7 +50,7 @@ export function serviceLines({ report, root, version }: ServiceInput): Line[] {
     lines.push(
       warning(
         `the service runs another station: ${station}`,
-        `To look at that one: touchstoned doctor --station ${station}. To run this one instead: touchstoned install --station ${root}`,
+        `To look at that one: touchstoned doctor --station ${shellWord(station)}. To run this one instead: touchstoned uninstall, then touchstoned install --station ${shellWord(root)}`,
       ),
     );
   }

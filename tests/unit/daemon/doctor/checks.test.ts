@@ -256,7 +256,7 @@ describe("service", () => {
         todo: null,
       },
     ]);
-    expect(levels(look({ version: "0.1.0-2" }))).toEqual(["ok"]);
+    expect(levels(look({ version: "0.1.0+a4376afe" }))).toEqual(["ok"]);
   });
 
   it("warns where there is none, and fails where it does not run", () => {
@@ -265,6 +265,12 @@ describe("service", () => {
     expect(look({ running: false, pid: null })).toMatchObject([
       { level: "failure", todo: "touchstoned start" },
     ]);
+  });
+
+  it("names commands that do what they say, whatever the stations are called", () => {
+    const [line] = look({ station: "/o'ther one" });
+    expect(line?.todo).toContain(String.raw`touchstoned doctor --station '/o'\''ther one'.`);
+    expect(line?.todo).toContain("touchstoned uninstall, then touchstoned install --station /b");
   });
 
   it("tells each problem, as a failure where nothing runs for it", () => {
