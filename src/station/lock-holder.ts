@@ -78,6 +78,20 @@ export function removeSidecar(lock_path: string): void {
   }
 }
 
+/**
+ * Who holds a lock, without taking it for a look: by the sidecar, else by the open files of processes.
+ * Undefined where nobody is seen to hold it.
+ */
+export function lockKeeper(
+  lock_path: string,
+): { pid: number; purpose: string | null; since: string | null } | undefined {
+  const holder = livingHolder(lock_path);
+  if (holder !== undefined) return holder;
+  const file = statSync(lock_path, { throwIfNoEntry: false });
+  const [seen] = file === undefined ? [] : lockingProcesses(lock_path, file);
+  return seen === undefined ? undefined : { pid: seen.pid, purpose: null, since: null };
+}
+
 const ANY_FLOCK = /^lock:.*\bFLOCK\b/m;
 
 function locksFile(pid: number, name: string, file: Stats): boolean {

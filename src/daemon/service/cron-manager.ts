@@ -2,6 +2,7 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { findBlock, readCrontab, withBlock, writeCrontab } from "./crontab.ts";
 import type { ServiceHost } from "./host.ts";
 import { daemonPid } from "./inspect.ts";
+import { cronStates, livingDaemon } from "./living.ts";
 import { stepIsAdoptable, until, untilStopping, type ServiceManager } from "./manager.ts";
 import { placesOf, type Places } from "./places.ts";
 import { shellQuote } from "./quote.ts";
@@ -35,31 +36,60 @@ export class CronManager implements ServiceManager {
     return this.#record === undefined ? null : daemonPid(this.#record.state_dir);
   }
 
-  #signal(name: NodeJS.Signals): void {
-    const pid = this.#pid();
-    if (pid === null) return;
-    try {
-      process.kill(pid, name);
-    } catch {
-      // It ended between the look and the signal.
+  /** All that cron has started and that lives: one, or also that of a station from before. */
+  #pids(): number[] {
+    const states = cronStates(this.#host, this.#places, this.#record);
+    const pids = states.map((state_dir) => livingDaemon(state_dir));
+    return [...new Set(pids.filter((pid) => pid !== null))];
+  }
+
+  /** Those of them that are of another station than ours. */
+  #others(): number[] {
+    const own = this.#record?.state_dir;
+    const states = cronStates(this.#host, this.#places, this.#record);
+    const pids = states.filter((path) => path !== own).map((path) => livingDaemon(path));
+    return [...new Set(pids.filter((pid) => pid !== null))];
+  }
+
+  #signal(name: NodeJS.Signals, pids = this.#pids()): void {
+    for (const pid of pids) {
+      try {
+        process.kill(pid, name);
+      } catch {
+        // It ended between the look and the signal.
+      }
     }
   }
 
-  async #gone(): Promise<void> {
-    if (await until(() => this.#pid() === null, STOP_LIMIT_MS, this.#host.clock)) return;
-    const said = `pid ${this.#pid() ?? "?"} does not end`;
+  async #gone(left = () => this.#pids()): Promise<void> {
+    if (await until(() => left().length === 0, STOP_LIMIT_MS, this.#host.clock)) return;
+    const said = `pid ${left().join(" and ")} does not end`;
     throw managerError("the daemon", said, "`touchstoned logs` says more.");
   }
 
   /** Ends the daemon; cron is kept from starting another one meanwhile. */
   async #end(now: boolean): Promise<void> {
-    if (this.#record === undefined || this.#pid() === null) return;
+    if (this.#pids().length === 0) return;
     this.#signal("SIGTERM");
-    if (now) {
+    if (now && this.#record !== undefined) {
       await untilStopping(this.#record, this.#host.clock);
       this.#signal("SIGTERM");
     }
     await this.#gone();
+  }
+
+  evict(): Step[] {
+    return [
+      step(
+        "run",
+        `kill ${this.#others().join(" ")} (the daemon of another station)`,
+        () => this.#others().length > 0,
+        () => {
+          this.#signal("SIGTERM", this.#others());
+          return this.#gone(() => this.#others());
+        },
+      ),
+    ];
   }
 
   async require(): Promise<void> {
@@ -119,8 +149,8 @@ export class CronManager implements ServiceManager {
       ),
       step(
         "run",
-        `kill ${this.#pid() ?? ""}`.trim(),
-        () => this.#pid() !== null,
+        `kill ${this.#pids().join(" ")}`.trim(),
+        () => this.#pids().length > 0,
         () => this.#end(false),
       ),
     ];

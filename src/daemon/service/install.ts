@@ -148,6 +148,8 @@ async function activate(
   const manager = managerOf(kind, host, record, text);
   if (!watcher.dry_run) await manager.require();
   const before = readRecord(places);
+  // With the station's own path it is known whose daemon is another one's.
+  const evicted = await perform(manager.evict?.() ?? [], watcher);
   const writes: Step[] = [
     {
       what: "write",
@@ -170,7 +172,7 @@ async function activate(
       `a daemon runs already, started by hand (pid ${by_hand}): end it, then: touchstoned start`,
     );
   }
-  return [...done, ...(await perform(steps, watcher))];
+  return [...evicted.filter((one) => one.changed), ...done, ...(await perform(steps, watcher))];
 }
 
 async function problemsOf(

@@ -11,6 +11,11 @@ import type { Step } from "./steps.ts";
 export interface ServiceManager {
   /** Throws where it cannot be used on this machine, with what to do. */
   require(): Promise<void>;
+  /**
+   * What ends a daemon that this manager started for another station, whose lock would be in the way;
+   * to be done before anything is written. Where absent, the manager knows its one service by name.
+   */
+  evict?(): Step[];
   /** What brings the definition into force after it was written; `changed`: it is another one. */
   activate(changed: () => boolean): Step[];
   /** What takes the service away: stopped, not started any more, its definition gone. */
