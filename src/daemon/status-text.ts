@@ -46,7 +46,7 @@ export function statusText(status: StationStatus, now_ms: number): string {
   if (running !== null) lines.push(...runningText(running, now_ms));
   else if (status.idle_work !== null) lines.push(doingText(status.idle_work, duration));
   else {
-    const nothing = status.orphan === null ? "nothing runs" : "no daemon";
+    const nothing = status.orphan === null || daemon.mute != null ? "nothing runs" : "no daemon";
     lines.push(`${nothing}: ${status.why_idle ?? "it is about to start"}`);
   }
   for (const { model, why } of status.measurements_wait) {

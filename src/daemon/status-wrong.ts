@@ -1,6 +1,6 @@
 import { printable } from "../core/text.ts";
 import type { DaemonSnapshot } from "./snapshot.ts";
-import type { StationStatus } from "./status.ts";
+import type { MuteDaemon, StationStatus } from "./status.ts";
 
 /** The daemon looks around once a minute; one that was silent for so long hangs. */
 export const SILENT_MS = 10 * 60_000;
@@ -32,7 +32,16 @@ function neverRuns({ blocked }: Known): string | null {
   return `${n === 1 ? "1 job" : `${n} jobs`} cannot run here: ${why}`;
 }
 
+/** Of a daemon that holds the station's lock and whose snapshot is not there. */
+export function muteText({ pid, begins }: MuteDaemon): string {
+  return begins
+    ? `a daemon (pid ${pid}) is about to begin`
+    : `a daemon (pid ${pid}) holds the station's lock and has not said what it does: is the disk full?`;
+}
+
 function withoutDaemon(status: Known): string | null {
+  const { mute } = status.daemon;
+  if (mute != null) return muteText(mute);
   if (status.orphan !== null)
     return "no daemon runs, and the step that it began runs on without it";
   const waiting = waitingText(status);
@@ -54,6 +63,8 @@ function daemonTrouble({ updated, barred }: Live, now_ms: number): string | null
 export function whatIsWrong(status: Known, live: Live | null, now_ms: number): string | null {
   const { store_trouble, inbox_blocked, evidence_waiting: evidence } = status;
   if (store_trouble !== null) return `${store_trouble} (touchstoned doctor)`;
+  // What it can run, it has not said yet.
+  if (status.daemon.mute?.begins === true) return null;
   const engine = live === null ? withoutDaemon(status) : daemonTrouble(live, now_ms);
   if (engine !== null) return engine;
   if (inbox_blocked !== null) return `nothing is taken up: ${inbox_blocked}`;

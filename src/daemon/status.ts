@@ -5,6 +5,7 @@ import { errorMessage } from "../core/errors.ts";
 import { isAlive } from "../core/process-table.ts";
 import type { OutboxState } from "../evidence/light.ts";
 import { judgeName } from "../intake/light.ts";
+import { keeperOf } from "../station/light.ts";
 import type { JobState } from "../queue/light.ts";
 import { readFigures, type Blocked } from "../store/light.ts";
 import { stateFiles } from "./files.ts";
@@ -12,7 +13,7 @@ import type { IdleSnapshot } from "./idle/snapshot.ts";
 import { readRunning } from "./running-record.ts";
 import type { ScheduledView } from "./schedule.ts";
 import { readSnapshot, type DaemonSnapshot, type RunningSnapshot } from "./snapshot.ts";
-import { HOW_TO_START, whatIsWrong } from "./status-wrong.ts";
+import { HOW_TO_START, muteText, whatIsWrong } from "./status-wrong.ts";
 
 interface InboxFile {
   name: string;
@@ -20,6 +21,12 @@ interface InboxFile {
   ripe: string | null;
   /** Why it is not taken up as it is; null where it will be. */
   stuck: string | null;
+}
+
+export interface MuteDaemon {
+  pid: number;
+  /** It took the lock just now: it may be about to speak. */
+  begins: boolean;
 }
 
 /** What `status --json` prints. Times are RFC 3339. */
@@ -34,6 +41,8 @@ export interface StationStatus {
     since: string | null;
     phase: DaemonSnapshot["phase"] | null;
     stopping: boolean;
+    /** One that holds the station's lock and has said nothing of itself; absent or null: none. */
+    mute?: MuteDaemon | null;
   };
   /** Why nothing runs, in one line; null while a job runs, or what idle hours are for. */
   why_idle: string | null;
@@ -86,6 +95,9 @@ function inboxFiles(
   return files;
 }
 
+/** So long a daemon may take to say its first word. */
+const BEGINNING_MS = 20_000;
+
 function names(directory: string): string[] {
   try {
     return readdirSync(directory).sort();
@@ -132,8 +144,10 @@ function whyIdle(
   snapshot: DaemonSnapshot | null,
   blocked: Blocked | null,
   orphan: StationStatus["orphan"],
+  mute: MuteDaemon | null,
 ): string | null {
   if (snapshot === null) {
+    if (mute !== null) return muteText(mute);
     const runs_on =
       orphan === null
         ? ""
@@ -171,6 +185,15 @@ function orphanOf(running_path: string): StationStatus["orphan"] {
   return { job_id: record.job_id, step: record.kind, pid: record.root.pid };
 }
 
+/** Whoever holds the lock without a word: a full disk keeps even the first snapshot from being written. */
+async function muteDaemon(lock: string, now_ms: number): Promise<MuteDaemon | null> {
+  if (!existsSync(lock)) return null;
+  const keeper = await keeperOf(lock);
+  if (keeper === undefined || (keeper.purpose ?? "daemon") !== "daemon") return null;
+  const { pid, since } = keeper;
+  return { pid, begins: since !== null && now_ms - Date.parse(since) < BEGINNING_MS };
+}
+
 interface StatusOptions {
   root: string;
   state_dir: string;
@@ -200,6 +223,7 @@ export async function readStatus({
   }
   const blocked = figures?.blocked ?? null;
   const orphan = live === null ? orphanOf(files.running) : null;
+  const mute = live === null ? await muteDaemon(files.lock, now_ms) : null;
   const status = {
     root,
     state_dir,
@@ -209,9 +233,10 @@ export async function readStatus({
       since: live?.started ?? null,
       phase: live?.phase ?? null,
       stopping: live !== null && live.stop !== "none",
+      mute,
     },
     orphan,
-    why_idle: whyIdle(live, blocked, orphan),
+    why_idle: whyIdle(live, blocked, orphan, mute),
     running: live?.running ?? null,
     idle_work: live?.idle?.doing ?? null,
     measurements_wait: live?.idle?.waiting ?? [],

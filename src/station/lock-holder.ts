@@ -24,6 +24,14 @@ export interface LockProcess {
   command: string;
 }
 
+/** What is known of who holds a lock; null where only the process is seen. */
+export interface LockKeeper {
+  pid: number;
+  purpose: string | null;
+  /** RFC 3339 */
+  since: string | null;
+}
+
 function sidecarPath(lock_path: string): string {
   return `${lock_path}.info`;
 }
@@ -82,9 +90,7 @@ export function removeSidecar(lock_path: string): void {
  * Who holds a lock, without taking it for a look: by the sidecar, else by the open files of processes.
  * Undefined where nobody is seen to hold it.
  */
-export function lockKeeper(
-  lock_path: string,
-): { pid: number; purpose: string | null; since: string | null } | undefined {
+export function lockKeeper(lock_path: string): LockKeeper | undefined {
   const holder = livingHolder(lock_path);
   if (holder !== undefined) return holder;
   const file = statSync(lock_path, { throwIfNoEntry: false });

@@ -43,6 +43,10 @@ const declareUninstall: Declare = (program, act) => {
     .description("stop the service and take it away; your files stay");
   which(uninstall, "the one by")
     .option("--purge", "its state as well: queue, logs, checkpoints, keys; says first what goes")
+    .option(
+      "--station <dir>",
+      "with --purge: this station's state, whether a service is installed or not",
+    )
     .option("--runs", "with --purge: the runs, too, which are your results")
     .option("--yes", "with --purge: without asking")
     .option("--dry-run", "print what would go and what would stay, and do nothing")
@@ -55,7 +59,8 @@ Exit codes: 0 it is gone (or was not there), 3 --purge was not confirmed.
 
 Examples:
   touchstoned uninstall
-  touchstoned uninstall --purge --dry-run`,
+  touchstoned uninstall --purge --dry-run
+  touchstoned uninstall --purge --station ~/bench`,
     )
     .action(act(() => import("../commands/uninstall.ts")));
 };

@@ -1,11 +1,14 @@
 import { existsSync, lstatSync, readdirSync, rmdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { EXIT, TouchstonedError, usageError } from "../../core/errors.ts";
+import { shellWord } from "../../core/shell-word.ts";
 import { userCacheDir } from "../../core/user-dirs.ts";
 import { isInside, machineConfigPath } from "../../station/resident.ts";
 import { installedKind, requireRoot, type Wanted } from "./choice.ts";
 import type { ServiceHost } from "./host.ts";
 import { installedKinds } from "./inspect.ts";
 import { endStep, stepLives } from "./manager.ts";
+import { livingDaemon } from "./living.ts";
 import { managerOf } from "./managers.ts";
 import { placesOf, type Places } from "./places.ts";
 import { readRecord, type ServiceRecord } from "./record.ts";
@@ -18,6 +21,8 @@ export interface UninstallOptions {
   purge: boolean;
   /** With `purge`: the runs, too. */
   runs: boolean;
+  /** With `purge`: whose state goes, also where no service is installed that names it. */
+  state?: { root: string; state_dir: string; runs_dir: string } | undefined;
   watcher: Watcher;
 }
 
@@ -46,6 +51,10 @@ export interface UninstallOutcome {
   stays: Staying[];
 }
 
+/** Whose state goes: an installed service's, or one that no service runs any more. */
+type Purged = Pick<ServiceRecord, "station" | "state_dir" | "runs_dir"> &
+  Partial<Pick<ServiceRecord, "account" | "env">>;
+
 function names(directory: string): string[] {
   try {
     return readdirSync(directory).sort();
@@ -55,7 +64,7 @@ function names(directory: string): string[] {
 }
 
 /** What of the state is a person's: runs, unless they are asked for, and evidence that no git has yet. */
-function keepsOf(record: ServiceRecord, runs: boolean): Staying[] {
+function keepsOf(record: Purged, runs: boolean): Staying[] {
   const { state_dir, runs_dir } = record;
   const outbox = join(state_dir, "outbox");
   const keeps: Staying[] = [];
@@ -73,7 +82,7 @@ function keepsOf(record: ServiceRecord, runs: boolean): Staying[] {
 /** The state that goes with `--purge`: everything of this station's but what is a person's. */
 function purgedPaths(
   host: ServiceHost,
-  record: ServiceRecord,
+  record: Purged,
   keeps: readonly Staying[],
   runs: boolean,
 ): string[] {
@@ -86,20 +95,23 @@ function purgedPaths(
   const away = runs && !isInside(state_dir, runs_dir) && existsSync(runs_dir) ? [runs_dir] : [];
   // Of the service's account, and of whoever installed it: root, for a service of the system.
   const own = { HOME: host.home, XDG_CACHE_HOME: host.env["XDG_CACHE_HOME"] };
-  const caches = [{ HOME: record.account.home, ...record.env }, own].map((env) =>
+  const theirs = { HOME: record.account?.home, ...record.env };
+  const caches = [...(record.account === undefined ? [] : [theirs]), own].map((env) =>
     userCacheDir(env),
   );
   return [...paths, ...away, ...new Set(caches.filter((path) => existsSync(path)))];
 }
 
 /** What is not ours to take away. */
-function staysOf(record: ServiceRecord, keeps: Staying[], purge: boolean): Staying[] {
-  const env = { HOME: record.account.home, ...record.env };
+function staysOf(host: ServiceHost, record: Purged, keeps: Staying[], purge: boolean): Staying[] {
+  const env =
+    record.account === undefined ? host.env : { HOME: record.account.home, ...record.env };
+  const later = `touchstoned uninstall --purge --station ${shellWord(record.station)}`;
   const embedded = join(dirname(record.state_dir), "embedded");
   return [
     { path: record.station, what: "the station: inbox, packs, evidence" },
     { path: machineConfigPath(env), what: "your machine.yaml" },
-    ...(purge ? keeps : [{ path: record.state_dir, what: "queue, log, runs and keys (--purge)" }]),
+    ...(purge ? keeps : [{ path: record.state_dir, what: `queue, log, runs and keys: ${later}` }]),
     { path: embedded, what: "the embedded runner, which every station uses" },
   ].filter(({ path }) => existsSync(path));
 }
@@ -141,16 +153,60 @@ function endStepOf(record: ServiceRecord, { clock }: ServiceHost): Step {
   );
 }
 
+/** Throws where a daemon works with the state that is to go. */
+function refuseLiving({ state_dir, station }: Purged): void {
+  const pid = livingDaemon(state_dir);
+  if (pid === null) return;
+  throw new TouchstonedError({
+    code: "daemon_runs",
+    exitCode: EXIT.refused,
+    message: `a daemon (pid ${pid}) runs ${station}: nothing was removed`,
+    hint: `End it first: kill ${pid}`,
+  });
+}
+
+/** Nothing is installed: only the state of a station that is named goes. */
+function planPurge(host: ServiceHost, { purge, runs, state }: UninstallOptions): UninstallPlan {
+  if (!purge || state === undefined) {
+    return { manager: null, station: null, steps: [], purged: [], stays: [] };
+  }
+  const { root: station, state_dir, runs_dir } = state;
+  const left = { station, state_dir, runs_dir };
+  refuseLiving(left);
+  const keeps = keepsOf(left, runs);
+  // A path with a slip in it has no state: nothing at all goes then.
+  const there = existsSync(state_dir) || existsSync(runs_dir);
+  const purged = there ? purgedPaths(host, left, keeps, runs) : [];
+  return {
+    manager: null,
+    station,
+    steps: [
+      ...purged.map((path) => removeStep(path)),
+      emptyDirStep(state_dir),
+      emptyDirStep(dirname(state_dir)),
+    ],
+    purged,
+    stays: staysOf(host, left, keeps, true),
+  };
+}
+
 /** What `uninstall` will do. Looks only. */
 export function planUninstall(host: ServiceHost, options: UninstallOptions): UninstallPlan {
   const { wanted, purge, runs, watcher } = options;
   if (wanted === undefined && installedKinds(host).length === 0) {
-    return { manager: null, station: null, steps: [], purged: [], stays: [] };
+    return planPurge(host, options);
   }
   const kind = installedKind(host, wanted);
   if (!watcher.dry_run) requireRoot(host, kind, "uninstall --system");
   const places = placesOf(kind, host);
   const record = readRecord(places);
+  const asked = options.state?.root;
+  if (asked !== undefined && record !== undefined && asked !== record.station) {
+    throw usageError(
+      `the installed service runs ${record.station}, not ${asked}: nothing was removed`,
+      "Without --station it is that service, and with --purge the state of its station, that goes.",
+    );
+  }
   const keeps = record === undefined ? [] : keepsOf(record, runs);
   const purged = purge && record !== undefined ? purgedPaths(host, record, keeps, runs) : [];
   return {
@@ -166,7 +222,7 @@ export function planUninstall(host: ServiceHost, options: UninstallOptions): Uni
       ...(purge && record !== undefined ? [emptyDirStep(dirname(record.state_dir))] : []),
     ],
     purged,
-    stays: record === undefined ? [] : staysOf(record, keeps, purge),
+    stays: record === undefined ? [] : staysOf(host, record, keeps, purge),
   };
 }
 

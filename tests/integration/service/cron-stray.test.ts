@@ -61,7 +61,7 @@ function recordOf(world: ServiceWorld, station: string): ServiceRecord {
     station,
     state_dir,
     runs_dir: join(state_dir, "runs"),
-    account: { user: "me", uid: 1000, gid: 1000, home: world.home } as ServiceRecord["account"],
+    account: { user: "me", uid: 1000, gid: 1000, home: world.home },
     crash_log: join(world.home, "service.log"),
     node: null,
     env: {},

@@ -263,6 +263,28 @@ test("a step that runs on without its daemon is said", async () => {
   expect(text).not.toContain("nothing runs");
 });
 
+test.each([
+  [
+    "a while ago: it is asked whether the disk is full",
+    60_000,
+    `a daemon (pid ${process.pid}) holds the station's lock and has not said`.slice(0, 60),
+  ],
+  ["just now: it is about to begin", 1000, null],
+])("a daemon that took the lock and said nothing, %s", async (_when, ago_ms, wrong) => {
+  const { state_dir, status } = await stationOf(oneJob, null);
+  const { lock } = stateFiles(state_dir);
+  writeFileSync(lock, "");
+  const since = new Date(T0 - ago_ms).toISOString();
+  const holder = { ...ALIVE, purpose: "daemon", run_id: null, since };
+  writeFileSync(`${lock}.info`, JSON.stringify(holder));
+  const report = await status();
+  expect(report.daemon).toMatchObject({ running: false, mute: { pid: process.pid } });
+  expect(report.wrong?.slice(0, 60) ?? null).toEqual(wrong);
+  expect(statusText(report, T0)).not.toContain("touchstoned start");
+  writeFileSync(`${lock}.info`, JSON.stringify({ ...holder, purpose: "queue rebuild" }));
+  expect((await status()).wrong).toContain("no daemon runs");
+});
+
 test("with no state at all it says so", async () => {
   const report = await readStatus({ root: tempDir(), state_dir: join(tempDir(), "x"), now_ms: T0 });
   expect(report).toMatchObject({ counts: null, inbox: [], daemon: { running: false } });

@@ -1,6 +1,6 @@
 import type { DaemonSnapshot } from "../../snapshot.ts";
 import type { StationStatus } from "../../status.ts";
-import { HOW_TO_START, SILENT_MS } from "../../status-wrong.ts";
+import { HOW_TO_START, muteText, SILENT_MS } from "../../status-wrong.ts";
 import { counted, failure, ok, span, warning, type Line } from "../line.ts";
 
 export interface DaemonInput {
@@ -15,6 +15,15 @@ const SHOWN_WARNINGS = 3;
 const WARNING_MS = 24 * 3_600_000;
 
 function absentLine({ status, snapshot }: DaemonInput): Line {
+  const { mute } = status.daemon;
+  if (mute != null) {
+    return mute.begins
+      ? warning(muteText(mute), "Look again in a minute.")
+      : failure(
+          muteText(mute),
+          `Make room on the disk of ${status.state_dir}; else end it (kill ${mute.pid}) and start it again.`,
+        );
+  }
   const waiting =
     (status.counts?.PENDING ?? 0) + status.inbox.filter(({ stuck }) => stuck === null).length;
   const last = snapshot === undefined ? "" : `; the last one began ${snapshot.started}`;

@@ -58,6 +58,18 @@ describe("daemon", () => {
     expect(line?.todo).toContain("kill 7");
   });
 
+  it("is no missing one where somebody holds the lock without a word", () => {
+    const [line] = look({ daemon: { ...STOPPED, mute: { pid: 9, begins: false } } });
+    expect(line).toMatchObject({ level: "failure" });
+    expect(line?.text).toBe(
+      "a daemon (pid 9) holds the station's lock and has not said what it does: is the disk full?",
+    );
+    expect(line?.todo).toContain("/s");
+    expect(look({ daemon: { ...STOPPED, mute: { pid: 9, begins: true } } })).toMatchObject([
+      { level: "warning" },
+    ]);
+  });
+
   it("is a warning where none runs, and a failure where something waits for it", () => {
     expect(look({ daemon: STOPPED })).toMatchObject([{ level: "warning" }]);
     const inbox = [{ name: "a.yaml", ripe: null, stuck: null }];
