@@ -1,6 +1,6 @@
 import { extname, join } from "node:path";
 import { unlinkIfThere, type Disk } from "../core/disk.ts";
-import { inputError, systemErrorCode, usageError } from "../core/errors.ts";
+import { EXIT, inputError, systemErrorCode, TouchstonedError, usageError } from "../core/errors.ts";
 import type { UlidSource } from "../core/ids.ts";
 import { MAX_QUEUE_FILE_BYTES } from "../queue/resident.ts";
 import { judgeName } from "./names.ts";
@@ -33,6 +33,28 @@ function freeName(name: string, attempt: number): string {
  * taken; the system's own errors leave nothing behind that could be taken up.
  */
 export function submitFile(options: SubmitOptions): string {
+  try {
+    return drop(options);
+  } catch (error) {
+    throw fullDisk(join(options.inbox, options.name), error) ?? error;
+  }
+}
+
+/** A disk without room, in words; undefined for everything else. */
+function fullDisk(path: string, error: unknown): TouchstonedError | undefined {
+  const code = systemErrorCode(error);
+  if (code !== "ENOSPC" && code !== "EDQUOT") return undefined;
+  const what = code === "ENOSPC" ? "the disk is full" : "your share of the disk is used up";
+  return new TouchstonedError({
+    code: "disk_full",
+    exitCode: EXIT.failed,
+    message: `${path} cannot be written: ${what} (${code})`,
+    hint: "Make room there and submit the file again; nothing of it was taken up.",
+    cause: error,
+  });
+}
+
+function drop(options: SubmitOptions): string {
   const { disk, inbox, name, bytes } = options;
   const verdict = judgeName(name);
   if (verdict.kind !== "candidate") {

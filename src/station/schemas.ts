@@ -217,9 +217,12 @@ const runnerSchema = z
 /** machine.yaml: everything that runs or reaches out, and who may use it. */
 export const machineSchema = z.strictObject({
   schema_version: version,
+  // Where the last entry was taken out, YAML reads the bare key as null.
   trusted_stations: z
     .array(absolutePath)
+    .nullable()
     .default([])
+    .transform((stations) => stations ?? [])
     .describe("Stations whose queue files may run here; `touchstoned init` adds its own"),
   runners: z
     .array(runnerSchema)

@@ -95,6 +95,15 @@ describe("submitFile", () => {
     expect(new Set(found).size).toBe(2);
   });
 
+  it.each(["ENOSPC", "EDQUOT"])("without room (%s) names the path and what to do", (code) => {
+    const world = new World();
+    stopAt(world, 1, Object.assign(new Error(`${code}: no space, write`), { code }), 1);
+    const refused = thrown(() => submit(world));
+    expect(refused).toMatchObject({ code: "disk_full", exitCode: 1 });
+    expect(refused.message).toContain(`${INBOX}/a.yaml cannot be written`);
+    expect(refused.hint).toContain("Make room");
+  });
+
   it.each(["ENOSPC", "EIO", "EACCES", "EMFILE"])(
     "after %s at any call there is no file or the whole file",
     (code) => {

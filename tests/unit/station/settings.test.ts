@@ -52,6 +52,14 @@ describe("the split between the two files", () => {
     });
   });
 
+  it("takes a list of trusted stations without an entry for an empty one", async () => {
+    expect(await faultsOf("", "trusted_stations:\n")).toEqual([]);
+    const { root, env } = testStation({ policy: "", machine: "trusted_stations:\n  # - /x\n" });
+    const station = await openStation({ env, cwd: root });
+    expect(station.machine.trusted_stations).toEqual([]);
+    expect(station.trust_reason).toContain("trusted_stations");
+  });
+
   it("lets machine.yaml decide where both speak about power", async () => {
     const { root, env } = testStation({
       policy: "power: {keep_awake: while_running}\n",
