@@ -1,11 +1,13 @@
 import { userInfo } from "node:os";
-import { delimiter, isAbsolute, join } from "node:path";
+import { delimiter, isAbsolute } from "node:path";
 import { systemClock, type Clock } from "../../core/clock.ts";
 import { onPath } from "../../core/on-path.ts";
 import { runCommand, type CommandResult } from "../../core/process.ts";
 import { homeOf } from "../../core/user-dirs.ts";
 import { variable, type Env } from "../../station/resident.ts";
 import { programSource, type ProgramSource } from "./program-copy.ts";
+
+export { systemPath } from "./system-path.ts";
 
 /** A service manager that says nothing for so long says nothing at all. */
 const COMMAND_LIMIT_S = 30;
@@ -38,11 +40,6 @@ export interface ServiceHost {
   has(file: string): boolean;
   /** Runs a tool of the system in the C locale. Never rejects. */
   run(file: string, args: readonly string[], options?: RunOptions): Promise<CommandResult>;
-}
-
-/** A path of the system, seen from where the host's root is. */
-export function systemPath(host: Pick<ServiceHost, "root">, path: string): string {
-  return host.root === "/" ? path : join(host.root, path);
 }
 
 function toolPath(env: Env): string {

@@ -1,7 +1,11 @@
 import { isAbsolute, join } from "node:path";
 import { userPaths, variable } from "../../station/resident.ts";
-import { systemPath, type ServiceHost } from "./host.ts";
+import type { ServiceHost } from "./host.ts";
+import { systemPath } from "./system-path.ts";
 import type { ManagerKind } from "./types.ts";
+
+/** What of a host says where things lie. */
+export type PlacesHost = Pick<ServiceHost, "platform" | "env" | "home" | "root">;
 
 export const UNIT = "touchstoned.service";
 export const LABEL = "dev.touchstoned.daemon";
@@ -27,20 +31,20 @@ export function isSystemWide(kind: ManagerKind): boolean {
   return kind === "systemd-system" || kind === "launchd-daemon";
 }
 
-function configHome(host: ServiceHost): string {
+function configHome(host: PlacesHost): string {
   const value = variable(host.env, "XDG_CONFIG_HOME");
   return value !== undefined && isAbsolute(value) ? value : join(host.home, ".config");
 }
 
 /** `$XDG_DATA_HOME/touchstoned` where that is set, else what Python and others use for programs. */
-function userLib(host: ServiceHost): string {
+function userLib(host: PlacesHost): string {
   if (host.platform === "darwin") return join(userPaths(host.env, "darwin").data_dir, "lib");
   const value = variable(host.env, "XDG_DATA_HOME");
   if (value !== undefined && isAbsolute(value)) return join(value, "touchstoned");
   return join(host.home, ".local", "lib", "touchstoned");
 }
 
-function definitionOf(kind: ManagerKind, host: ServiceHost): string | null {
+function definitionOf(kind: ManagerKind, host: PlacesHost): string | null {
   const plist = `${LABEL}.plist`;
   return {
     "systemd-user": join(configHome(host), "systemd", "user", UNIT),
@@ -51,7 +55,7 @@ function definitionOf(kind: ManagerKind, host: ServiceHost): string | null {
   }[kind];
 }
 
-export function placesOf(kind: ManagerKind, host: ServiceHost): Places {
+export function placesOf(kind: ManagerKind, host: PlacesHost): Places {
   const lib = isSystemWide(kind) ? systemPath(host, "/usr/local/lib/touchstoned") : userLib(host);
   return {
     lib,
