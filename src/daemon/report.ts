@@ -96,8 +96,16 @@ export class Report {
     const { clock, log, say } = this.#options;
     log.warn(text);
     say(`warning: ${text}`);
+    // Said again, it is the same warning, and not another one.
+    if (this.#warnings.at(-1)?.text === text) this.#warnings.pop();
     this.#warnings.push({ at: isoTime(clock.now_ms()), text });
     if (this.#warnings.length > MOST_WARNINGS) this.#warnings.shift();
+  }
+
+  /** What does not hold any more is no warning; the log keeps it. */
+  #over(text: string): void {
+    const left = this.#warnings.filter((warning) => warning.text !== text);
+    this.#warnings.splice(0, this.#warnings.length, ...left);
   }
 
   /** What holds from now on; said where it is news. */
@@ -109,6 +117,7 @@ export class Report {
       this.say(`waiting for the model lock, ${state.lock_held}`);
     }
     if (state.barred !== null && before?.barred == null) this.warn(state.barred);
+    if (state.barred === null && before?.barred != null) this.#over(before.barred);
     this.#write();
   }
 

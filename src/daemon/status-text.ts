@@ -36,23 +36,33 @@ function whenTaken({ ripe, stuck }: StationStatus["inbox"][number], now_ms: numb
   return left_ms > 0 ? `at rest in ${duration(left_ms / 1000)}` : "about to be taken up";
 }
 
+/** Below so many characters two texts may hold each other by chance. */
+const SAME_FROM = 12;
+
+/** Whether the first line has said it already, with more or with fewer words around it. */
+function isSaid({ wrong }: StationStatus, text: string): boolean {
+  if (wrong === null || Math.min(text.length, wrong.length) < SAME_FROM) return false;
+  return wrong.includes(text) || text.includes(wrong);
+}
+
 /**
  * `status` for a person: what is wrong, if anything is; why nothing runs, or what does; then counts
  * and the inbox.
  */
 export function statusText(status: StationStatus, now_ms: number): string {
   const { daemon, running, counts, inbox, evidence_waiting: evidence } = status;
+  const once = (text: string): string => (isSaid(status, text) ? "see above" : text);
   const lines: string[] = status.wrong === null ? [] : [`WRONG: ${status.wrong}`];
   if (running !== null) lines.push(...runningText(running, now_ms));
   else if (status.idle_work !== null) lines.push(doingText(status.idle_work, duration));
   else {
     const nothing = status.orphan === null || daemon.mute != null ? "nothing runs" : "no daemon";
-    lines.push(`${nothing}: ${status.why_idle ?? "it is about to start"}`);
+    lines.push(`${nothing}: ${once(status.why_idle ?? "it is about to start")}`);
   }
   for (const { model, why } of status.measurements_wait) {
-    lines.push(`not measuring slots of ${printable(model ?? "?")}: ${printable(why)}`);
+    lines.push(`not measuring slots of ${printable(model ?? "?")}: ${once(printable(why))}`);
   }
-  if (status.store_trouble !== null) lines.push(`store: ${status.store_trouble}`);
+  if (status.store_trouble !== null) lines.push(`store: ${once(status.store_trouble)}`);
   if (counts !== null) {
     const shown = Object.entries(counts).filter(([, n]) => n > 0);
     const text = shown.map(([state, n]) => `${n} ${state.toLowerCase().replace("_", " ")}`);
@@ -60,7 +70,7 @@ export function statusText(status: StationStatus, now_ms: number): string {
   }
   for (const file of inbox)
     lines.push(`inbox: ${printable(file.name)}: ${whenTaken(file, now_ms)}`);
-  if (status.inbox_blocked !== null) lines.push(`inbox: ${status.inbox_blocked}`);
+  if (status.inbox_blocked !== null) lines.push(`inbox: ${once(status.inbox_blocked)}`);
   for (const { name, next, trouble } of status.schedule) {
     const why = trouble === null ? "" : `, but now: ${printable(trouble)}`;
     lines.push(`schedule: ${name}: ${next ?? "never again"}${why}`);
@@ -75,6 +85,7 @@ export function statusText(status: StationStatus, now_ms: number): string {
     const since = daemon.since === null ? "" : `, for ${ago(daemon.since, now_ms)}`;
     lines.push(`daemon: pid ${daemon.pid ?? "?"}${since}${daemon.stopping ? ", stopping" : ""}`);
   }
-  for (const { at, text } of status.warnings.slice(-3)) lines.push(`warning (${at}): ${text}`);
+  const more = status.warnings.filter(({ text }) => !isSaid(status, text));
+  for (const { at, text } of more.slice(-3)) lines.push(`warning (${at}): ${text}`);
   return lines.join("\n");
 }

@@ -40,6 +40,19 @@ function openReport() {
   return { path, report, clock, said, snapshot };
 }
 
+test("a warning that is said again is kept once, and one that is over not at all", () => {
+  const { report, clock, snapshot } = openReport();
+  const texts = () => snapshot()?.warnings.map(({ text }) => text);
+  report.state({ ...IDLE, barred: "disk low" }, null);
+  report.warn("odd name");
+  clock.advance(1000);
+  report.warn("odd name");
+  report.state({ ...IDLE, barred: "disk low" }, null);
+  expect(texts()).toEqual(["disk low", "odd name"]);
+  report.state(IDLE, null);
+  expect(texts()).toEqual(["odd name"]);
+});
+
 test("before its first round it is starting, then idle", () => {
   const { report } = openReport();
   expect(report.line()).toBe("starting");

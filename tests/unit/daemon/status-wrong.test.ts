@@ -16,6 +16,28 @@ function statusOf(change: Partial<StationStatus> = {}): StationStatus {
   return { ...base, daemon, blocked, ...nothing, ...rest, ...change };
 }
 
+it("one fault is told once in full, and elsewhere shortly", () => {
+  const fault = "/m/machine.yaml:3:1: no such key runers";
+  const at = new Date(NOW).toISOString();
+  const text = statusText(
+    statusOf({
+      wrong: fault,
+      why_idle: fault,
+      measurements_wait: [{ runner: "r", model: "m", why: fault }] as never,
+      inbox_blocked: fault,
+      warnings: [
+        { at, text: fault },
+        { at, text: "another one entirely" },
+      ],
+    }),
+    NOW,
+  );
+  expect(text.split(fault)).toHaveLength(2);
+  expect(text).toContain("nothing runs: see above");
+  expect(text).toContain("inbox: see above");
+  expect(text).toContain("another one entirely");
+});
+
 describe("what is wrong", () => {
   it.each<[string, Partial<StationStatus>]>([
     ["nothing", {}],
