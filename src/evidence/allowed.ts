@@ -86,7 +86,7 @@ export interface Decision {
   notes: string[];
   /** A number was declared and is not granted. */
   refused: boolean;
-  /** A measurement would help, so it is asked for. */
+  /** A measurement would help, so it is asked for where one by itself can be of what is there. */
   wants_measurement: boolean;
   evidence: EvidenceEntry | null;
 }

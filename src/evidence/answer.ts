@@ -6,6 +6,7 @@ import {
   type LiveOutcome,
   type ServingFacts,
 } from "./allowed.ts";
+import { ownStartInVain } from "./own-start.ts";
 import { errorMessage } from "../core/errors.ts";
 import { clockBehind, heldLive, readSeen, seenPath, writeSeen, type Seen } from "./seen.ts";
 import {
@@ -160,12 +161,26 @@ function expectedOf(
   };
 }
 
+/** Why a measurement that is made by itself would not be of what is in production. */
+function inVain(
+  snapshot: AllowedSnapshot,
+  { name, own_start }: SnapshotRunner,
+  expected: FlatIdentity,
+): string | null {
+  if (own_start === null) return null;
+  const { file } = own_start;
+  const known = file === null ? undefined : snapshot.files[file];
+  const right = file !== null && known?.mark === sourceMark(file, "file");
+  const digest = right ? (known?.digest ?? null) : null;
+  return ownStartInVain(own_start, expected, { runner: name, digest });
+}
+
 async function measured(
   snapshot: AllowedSnapshot,
   runner: SnapshotRunner,
   model: string | null,
   world: AnswerWorld,
-): Promise<AllowedAnswer> {
+): Promise<{ answer: AllowedAnswer; in_vain: boolean }> {
   const path = seenPath(world.state_dir);
   const seen = readSeen(path, world.boot_id);
   const name = JSON.stringify([runner.name, runner.kind, runner.url, model]);
@@ -195,15 +210,18 @@ async function measured(
     now_ms: world.now_ms,
     evidence: snapshot.evidence.map((entry) => entry.sha256),
   });
-  return {
+  const vain = decision.wants_measurement ? inVain(snapshot, runner, input.expected) : null;
+  const answer = {
     ...NOTHING,
     ...decision,
+    reason: vain === null ? decision.reason : `${decision.reason}; ${vain}`,
     runner: runner.name,
     model: live.ok ? live.facts.model.id : model,
     declared: snapshot.declared,
     max_age_days: snapshot.max_age_days,
     live: live.ok ? { ...live.facts, held_s: live.held_s } : null,
   };
+  return { answer, in_vain: vain !== null };
 }
 
 /** Puts the wish for a measurement down where one would help. */
@@ -253,5 +271,6 @@ export async function answerAllowed(
   const runner = pickRunner(snapshot, question.runner);
   if ("reason" in runner) return { ...answerOne(runner.reason), ...known, refused: asked };
   const model = question.model ?? snapshot.model;
-  return withRequest(await measured(snapshot, runner, model, world), runner, world);
+  const { answer, in_vain } = await measured(snapshot, runner, model, world);
+  return in_vain ? answer : withRequest(answer, runner, world);
 }

@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path";
 import type { EvidenceEntry, FlatIdentity } from "./allowed.ts";
+import type { OwnStart } from "./own-start.ts";
 
 // Configuration, device and evidence as they were validated last, keyed by size and times of the
 // files that they come from. Reading it costs a few looks at files in place of a schema library.
@@ -27,10 +28,12 @@ export interface SnapshotRunner {
   expected: FlatIdentity;
   /** The model that a measurement would be of, where it starts a server with a file of its own. */
   measured_as: string | null;
+  /** What it would be measured on; null where that is the server in production itself, or nothing. */
+  own_start: OwnStart | null;
 }
 
 export interface AllowedSnapshot {
-  schema: "touchstoned/allowed-snapshot/1";
+  schema: "touchstoned/allowed-snapshot/2";
   /** Version of the program that judged it. */
   program: string;
   boot_id: string;
@@ -95,7 +98,7 @@ export function readSnapshot(
   try {
     const value = JSON.parse(readFileSync(path, "utf8")) as AllowedSnapshot;
     const fits =
-      value.schema === "touchstoned/allowed-snapshot/1" &&
+      value.schema === "touchstoned/allowed-snapshot/2" &&
       value.program === now.program &&
       value.boot_id === now.boot_id &&
       value.machine_path === now.machine_path &&

@@ -1,14 +1,13 @@
 import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileTime } from "../core/clock.ts";
 import { inputError } from "../core/errors.ts";
 import { readTextIfThere } from "../core/files.ts";
 import { slug } from "../core/text.ts";
-import { evidenceSvg } from "./chart.ts";
 import { deviceName, readPublicKey, type DevicePublicKey } from "./light.ts";
-import { evidenceMarkdown } from "./markdown.ts";
 import { DEVICES_DIR, DOCUMENT_PATH, EVIDENCE_DIR } from "./paths.ts";
 import type { Evidence } from "./schema.ts";
+import { checkPages } from "./verify-pages.ts";
 import { verifyEvidence } from "./verify.ts";
 import { pinnedKeys } from "./work-tree.ts";
 
@@ -69,20 +68,6 @@ function placeFaults(path: string, root: string, evidence: Evidence): string[] {
   return faults;
 }
 
-/** Page and chart are made of the document: a person who reads them must not be told otherwise. */
-function pageNotes(path: string, evidence: Evidence): string[] {
-  const stem = path.slice(0, -".json".length);
-  const pages = [
-    [".md", evidenceMarkdown(evidence, `${basename(stem)}.svg`)],
-    [".svg", evidenceSvg(evidence)],
-  ] as const;
-  return pages.flatMap(([ending, expected]) => {
-    const text = readTextIfThere(`${stem}${ending}`);
-    if (text === undefined || text === expected) return [];
-    return [`${basename(stem)}${ending} is not what this version makes of it`];
-  });
-}
-
 /** Checks one file; reads nothing but it, its page and its chart. */
 function verifyFile(path: string, keys: readonly DevicePublicKey[]): FileVerification {
   const text = readTextIfThere(path);
@@ -93,15 +78,17 @@ function verifyFile(path: string, keys: readonly DevicePublicKey[]): FileVerific
   const { evidence, faults } = verifyEvidence(text, keys);
   if (evidence === null) return { path, ok: false, faults, ...nothing };
   const root = evidenceRoot(dirname(realpathSync(path)));
+  const pages = checkPages(path, evidence);
   const all = [
     ...faults,
+    ...pages.faults,
     ...(root === undefined ? [] : placeFaults(realpathSync(path), root, evidence)),
   ];
   return {
     path,
     ok: all.length === 0,
     faults: all,
-    notes: pageNotes(path, evidence),
+    notes: pages.notes,
     recommended: evidence.verdict.recommended,
     model: evidence.identity.model.id,
     device: deviceName(evidence.identity.device_key),

@@ -27,6 +27,11 @@ async function takeSlot(options: SlotsRunOptions, context: CommandContext): Prom
   const { path } = resolveLockPath(context.env, loadMachineSettings(context.env));
   const wait_s = secondsOption("--wait", options.wait, "600") ?? 0;
   const first = await askAllowed(question, context);
+  // Nothing was chosen, and not because 1 was declared: its owner thinks that something else counts.
+  if (first.runner === null && first.declared !== 1) {
+    context.terminal.err(`slots: ${first.allowed} at once: ${first.reason}`);
+    for (const note of first.notes) context.terminal.err(`note: ${note}`);
+  }
   return takeLease({
     path,
     // Asked again each time: it may have changed while we waited.

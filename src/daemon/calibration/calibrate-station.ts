@@ -1,5 +1,6 @@
 import { configError } from "../../core/errors.ts";
 import { shellWord } from "../../core/shell-word.ts";
+import { requestKey } from "../../evidence/light.ts";
 import {
   acquireModelLock,
   inheritedModelLock,
@@ -7,6 +8,7 @@ import {
   type ModelLock,
 } from "../../station/index.ts";
 import { Calibration } from "./calibration.ts";
+import { rememberingEnd } from "./last-attempt.ts";
 import { planCalibration } from "./plan.ts";
 import type { CalibrateOptions, CalibrationOutcome } from "./wish.ts";
 
@@ -53,7 +55,9 @@ export async function calibrateStation(options: CalibrateOptions): Promise<Calib
   }
   const lock = await takeLock(options);
   try {
-    return await calibration.run();
+    const key = requestKey(plan.settings.kind, plan.model);
+    const where = { state_dir: station.state_dir, key, now_ms: () => options.clock.now_ms() };
+    return await rememberingEnd(where, () => calibration.run());
   } finally {
     lock.release();
   }

@@ -11,6 +11,7 @@ import { readConditions, readDevice } from "../../probes/index.ts";
 import { connectRunner } from "../../runners/index.ts";
 import type { Sweep, Verdict } from "../../verdict/index.ts";
 import { deviceIdentity } from "../slots/rebuild.ts";
+import { refuseOtherModel, withLiveContext } from "./attached-wish.ts";
 import { CheckpointDir, dropOldCheckpoints } from "./checkpoint.ts";
 import { chooseCorpus } from "./corpus-choice.ts";
 import { coldnessOf, modelFacts, openDevice, type SetupWorld } from "./device-setup.ts";
@@ -101,12 +102,12 @@ export class Calibration {
     const { max_slots } = this.#options.station.settings.slots;
     if (this.#plan.residency === "own_start") return max_slots;
     const { settings } = this.#plan;
-    await refuseHidden(connectRunner(settings, { clock: this.#options.clock }), commandText);
-    const live = await liveShape(settings, this.#options.clock);
-    // Its context is what it is; another one can only be wished for, and is then a broken bound.
-    if (live.context !== null && this.#options.wish.context_per_slot === undefined) {
-      this.#plan = { ...this.#plan, context_per_slot: live.context };
-    }
+    const { clock, wish } = this.#options;
+    const runner = connectRunner(settings, { clock });
+    await refuseHidden(runner, commandText);
+    await refuseOtherModel(this.#plan, runner);
+    const live = await liveShape(settings, clock);
+    this.#plan = withLiveContext(this.#plan, live.context, wish.context_per_slot);
     return Math.min(max_slots, live.slots);
   }
 

@@ -55,7 +55,7 @@ function fullName(name: string): string {
 }
 
 /** `llama3.2` and `llama3.2:latest` are one model to Ollama. */
-function sameModel(plan: CalibrationPlan, name: string): boolean {
+export function sameModel(plan: CalibrationPlan, name: string): boolean {
   return plan.settings.kind === "ollama"
     ? fullName(name) === fullName(plan.model)
     : name === plan.model;

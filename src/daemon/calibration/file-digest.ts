@@ -23,6 +23,16 @@ export function fileMark(path: string): string {
   return `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}`;
 }
 
+/** The digest of a file that was read before and has not changed since; null where there is none. */
+export function knownDigest(state_dir: string, path: string): string | null {
+  const known = readKnown(join(state_dir, "slots", "digests.json"))[path];
+  try {
+    return known?.mark === fileMark(path) ? known.sha256 : null;
+  } catch {
+    return null; // it is not there any more
+  }
+}
+
 /**
  * SHA-256 of a model's file in hex. Reading tens of gigabytes takes minutes, so it is kept in
  * `state_dir/slots/digests.json` until size, time or inode change.

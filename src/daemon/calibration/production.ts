@@ -64,6 +64,11 @@ function stoppedMark(state_dir: string, runner: string) {
   };
 }
 
+/** Whether a calibration stopped that production runner and has not started it again (yet). */
+export function wasStopped(state_dir: string, runner: string): boolean {
+  return stoppedMark(state_dir, runner).there();
+}
+
 /**
  * Makes room: where the production server holds its model as long as it lives and its owner said how
  * to stop it, it is stopped. Gives what starts it again, which says why where that fails.

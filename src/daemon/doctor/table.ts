@@ -5,7 +5,8 @@ import { packageVersion } from "../../core/program.ts";
 import { inspectGit } from "../../evidence/index.ts";
 import { outboxState } from "../../evidence/light.ts";
 import { stationTrust } from "../../intake/index.ts";
-import { lockPlace, runsFault, type MachineSettings } from "../../station/index.ts";
+import { lockPlace, lockStatus, runsFault, type MachineSettings } from "../../station/index.ts";
+import { wasStopped } from "../calibration/production.ts";
 import { inspectService } from "../service/index.ts";
 import { readSnapshot } from "../snapshot.ts";
 import { readStatus, type StationStatus } from "../status.ts";
@@ -65,13 +66,28 @@ function askedModel(
   return model === undefined || runner === undefined ? null : { runner, id: model };
 }
 
-function runners(world: World): Lines | null {
+/** Runners that were stopped for a calibration; none while one may be at work. */
+async function stoppedRunners(
+  { env, station }: World,
+  machine: MachineSettings,
+): Promise<string[]> {
+  if (station === null) return [];
+  const names = machine.runners
+    .map(({ name }) => name)
+    .filter((name) => wasStopped(station.state_dir, name));
+  if (names.length === 0) return [];
+  const { held, mode } = await lockStatus(lockPlace(env, machine).path);
+  return held && mode === "exclusive" ? [] : names;
+}
+
+async function runners(world: World): Promise<Line[] | null> {
   const { machine, station, config, env, clock, home } = world;
   if (machine === null || config === null || home === null) return null;
   const needed = neededRunners(machine, station);
   const model = askedModel(needed, station);
   const { machine_config: machine_path } = config;
-  return runnersLines({ machine, machine_path, needed, model, env, clock, home });
+  const stopped = await stoppedRunners(world, machine);
+  return runnersLines({ machine, machine_path, needed, model, stopped, env, clock, home });
 }
 
 async function locks({ env, machine, station }: World): Promise<Line[]> {

@@ -14,7 +14,7 @@ import {
   type Source,
 } from "../../evidence/fast.ts";
 import { readDevice, type DeviceReading } from "../../probes/index.ts";
-import { fileDigest } from "../calibration/file-digest.ts";
+import { fileDigest, knownDigest } from "../calibration/file-digest.ts";
 import { servingSettings } from "../calibration/identity.ts";
 import { planCalibration } from "../calibration/plan.ts";
 import { modelIdOf } from "../../runners/index.ts";
@@ -77,16 +77,19 @@ export function calibrationModel(machine: MachineSettings, runner: string): stri
 function measuredWith(
   { machine }: Inspection,
   runner: string,
-): Pick<SnapshotRunner, "expected" | "measured_as"> {
+): Pick<SnapshotRunner, "expected" | "measured_as" | "own_start"> {
   try {
     const measured_as = calibrationModel(machine, runner);
     const plan = planCalibration(machine, { runner, model: measured_as ?? "any" });
     // How prompts are kept cold is a matter of the measurement, not of what serves now.
     const { cache: _, ...serving } = servingSettings(plan, "");
-    return { expected: flatIdentity(serving), measured_as };
+    const { residency, context_per_slot, calibration } = plan;
+    const identity = flatIdentity({ ...serving, context_per_slot });
+    const own_start = residency === "own_start" ? { identity, file: calibration.model_file } : null;
+    return { expected: flatIdentity(serving), measured_as, own_start };
   } catch (error) {
     if (!(error instanceof TouchstonedError)) throw error;
-    return { expected: {}, measured_as: null };
+    return { expected: {}, measured_as: null, own_start: null };
   }
 }
 
@@ -100,9 +103,10 @@ function runnersOf(station: Inspection): SnapshotRunner[] {
   }));
 }
 
-/** Digests that are still right, and that of `file`. */
+/** Digests that are still right, those of `own` files that were read before, and that of `file`. */
 async function digests(
   state_dir: string,
+  own: readonly string[],
   file: string | null,
   note: (text: string) => void,
 ): Promise<AllowedSnapshot["files"]> {
@@ -115,6 +119,10 @@ async function digests(
     }
   } catch {
     // No snapshot yet, or a broken one.
+  }
+  for (const path of own) {
+    const digest = knownDigest(state_dir, path);
+    if (digest !== null) known[path] ??= { mark: sourceMark(path, "file"), digest };
   }
   if (file === null || known[file] !== undefined) return known;
   const mark = sourceMark(file, "file");
@@ -153,8 +161,10 @@ export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedS
   const { local_models, evidence } = settings;
   const asks =
     station.fault === null && station.trust_reason === null && local_models.concurrent_runs !== 1;
+  const runners = runnersOf(station);
+  const own = runners.flatMap(({ own_start }) => own_start?.file ?? []);
   const snapshot: AllowedSnapshot = {
-    schema: "touchstoned/allowed-snapshot/1",
+    schema: "touchstoned/allowed-snapshot/2",
     program: options.program,
     boot_id: options.boot_id,
     machine_path: station.machine_path,
@@ -164,12 +174,12 @@ export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedS
     declared: local_models.concurrent_runs,
     max_age_days: evidence.max_age_days,
     commits: evidence.commit !== "off",
-    runners: runnersOf(station),
+    runners,
     runner: local_models.runner ?? settings.defaults.runner ?? null,
     model: local_models.model ?? null,
     device: asks ? { ...(await deviceFacts(state_dir)), device_key: book.device_key } : {},
     evidence: asks ? book.entries : [],
-    files: await digests(state_dir, file, options.note),
+    files: await digests(state_dir, own, file, options.note),
   };
   if (settled(sources, now_ms)) writeSnapshot(snapshotPath(state_dir), snapshot);
   return snapshot;

@@ -2,6 +2,7 @@ import { isoTime } from "../../core/clock.ts";
 import { isAlive } from "../../core/process-table.ts";
 import type { AllowedAnswer, AllowedSnapshot, EvidenceEntry } from "../../evidence/fast.ts";
 import { openRequests, outboxState, type CalibrationRequest } from "../../evidence/index.ts";
+import { lastAttempt, type LastAttempt } from "../calibration/last-attempt.ts";
 import { stateFiles } from "../files.ts";
 import { doingText, minutesText } from "../idle/snapshot.ts";
 import { readSnapshot } from "../snapshot.ts";
@@ -33,8 +34,8 @@ export interface SlotsStatus {
   evidence: EvidenceLine[];
   lock: { path: string; text: string };
   leases: LeaseInfo[];
-  /** `doing`: what the daemon does about it, or why it does nothing. */
-  requests: (CalibrationRequest & { doing: string })[];
+  /** `doing`: what the daemon does about it, or why it does nothing; `last`: how it went last time. */
+  requests: (CalibrationRequest & { doing: string; last: LastAttempt | null })[];
   outbox: { waiting: number; reason: string | null; tried_at: string | null };
 }
 
@@ -95,7 +96,10 @@ export async function slotsStatus(options: {
     lock: { path: lock_path, text },
     leases: livingLeases(lock_path),
     requests: openRequests(state_dir).map((request) =>
-      Object.assign({ doing: doingAbout(request, state_dir) }, request),
+      Object.assign(
+        { doing: doingAbout(request, state_dir), last: lastAttempt(state_dir, request.key) },
+        request,
+      ),
     ),
     outbox: outboxState(state_dir),
   };
@@ -128,8 +132,11 @@ export function slotsStatusText(status: SlotsStatus): string {
     lines.push(`  ${lease.slot}: pid ${lease.pid} (${lease.purpose}) since ${lease.since}`);
   }
   lines.push(`requests for a measurement: ${requests.length === 0 ? "none" : ""}`.trimEnd());
-  for (const { model, runner, reason, requested_at, doing } of requests) {
+  for (const { model, runner, reason, requested_at, doing, last } of requests) {
     lines.push(`  ${model ?? "?"} with ${runner ?? "?"} since ${requested_at}: ${reason}`);
+    if (last !== null) {
+      lines.push(`    last tried ${last.at}: ${last.result.replaceAll("_", " ")}: ${last.reason}`);
+    }
     lines.push(`    ${doing}`);
   }
   const why = outbox.reason === null ? "" : `, because ${outbox.reason}`;

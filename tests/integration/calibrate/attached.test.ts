@@ -219,6 +219,25 @@ test("prompts that one slot cannot hold are refused; those that two cannot hold 
   expect(reason).toMatch(/2 slots broke a bound: \d+ turns? (is|are) longer than the 1024 tokens/);
 }, 120_000);
 
+test("a context or a model that the server does not have is refused at once, and nothing is sent", async () => {
+  const { station, llama, measure } = await attached();
+  await expect(measure({ wish: { context_per_slot: 64 } })).rejects.toMatchObject({
+    code: "other_context",
+    exitCode: 3,
+    message: 'runner "house" has 1024 tokens of context a slot, not 64: it is measured as it is',
+  });
+  await expect(measure({ wish: { context_per_slot: 4096 } })).rejects.toMatchObject({
+    code: "other_context",
+  });
+  await expect(measure({ wish: { model: "zzz" } })).rejects.toMatchObject({
+    code: "other_model",
+    exitCode: 3,
+    message: 'runner "house" does not serve "zzz": it serves fake',
+  });
+  expect(chats(llama)).toEqual([]);
+  noEvidence(station);
+}, 60_000);
+
 test("out of time it goes on later; on day 31, or after the clock was set back, it measures anew", async () => {
   for (const later of ["now", "day 31", "set back"] as const) {
     const { station, clock, llama, measure } = await attached();

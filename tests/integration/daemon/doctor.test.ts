@@ -10,6 +10,7 @@ import { openSqliteStore } from "../../../src/store/index.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { command, isolatedEnv } from "../../helpers/command.ts";
 import { fakeLlamaServer } from "../../helpers/fake-llama-server.ts";
+import { take } from "../../helpers/lock.ts";
 import { jobsOf, submissionOf } from "../../helpers/store-fixtures.ts";
 import { testStation, type TestStation } from "../../helpers/station.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
@@ -57,6 +58,21 @@ describe("touchstoned doctor", () => {
       CHECKS.map(({ name }) => name),
     );
     expect(new Set(all())).toEqual(before);
+  });
+
+  it("warns of a runner that a calibration had stopped, but not while one is at work", async () => {
+    const runners = [{ name: "desk", kind: "llama-server", url: "http://127.0.0.1:9" }];
+    const machine = JSON.stringify({ trusted_stations: ["ROOT"], runners });
+    const station = testStation({ policy: "schema_version: 1\n", machine });
+    const { root: cwd, env } = station;
+    const { state_dir } = locateState({ explicit: undefined, cwd, env });
+    mkdirSync(join(state_dir, "slots"), { recursive: true, mode: 0o700 });
+    writeFileSync(join(state_dir, "slots", "stopped-desk"), "desk\n");
+    const warned = "warning: runner desk was stopped for a calibration that was killed";
+    expect(of(await doctor(station), "runners")).toContain(warned);
+    const measuring = await take(env["TOUCHSTONED_LOCK"] ?? "");
+    expect(of(await doctor(station), "runners")).not.toContain(warned);
+    measuring.release();
   });
 
   it("says where there is no station, and what it could not look at", async () => {

@@ -103,16 +103,17 @@ describe("evidence verify", () => {
     const file = join(root, `${path}.json`);
     const good = readFileSync(file, "utf8");
     writeFileSync(file, good.replace('"recommended":2', '"recommended":3'));
-    writeFileSync(join(root, `${path}.md`), "# 8 slots\n");
+    writeFileSync(join(root, `${path}.md`), "# 8 slots: tiny\n");
     const found = await there(["evidence", "verify"]);
     expect(found.exit_code).toBe(1);
     expect(found.stdout.split("\n")).toEqual([
       `REFUSED ${path}.json: its signature does not fit: it was edited, or signed by another device`,
       expect.stringMatching(/its verdict does not follow from the recorded blocks: recommended/),
+      expect.stringMatching(/\.md was edited.*recommended is 3 in the document and 8 there/),
+      expect.stringMatching(/\.svg was edited/),
       `ok      ${second}.json (2 slots, gpt-oss:20b, device ${device})`,
       "",
     ]);
-    expect(found.stderr).toContain(".md is not what this version makes of it");
     expect(found.stderr).toContain("1 of 2 do not hold");
 
     writeFileSync(file, good);

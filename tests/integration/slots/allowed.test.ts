@@ -86,6 +86,24 @@ describe("slots allowed", () => {
     expect(readFileSync(join(requests, name), "utf8")).toBe(text);
   });
 
+  it("asks for no measurement that would be of another context, and says what to do", async () => {
+    const { url } = (await production()).server;
+    const calibration = { model_file: "/models/fake.gguf", context_length: 512 };
+    const station = slotsStation({ kind: "llama-server", url, calibration });
+    const requests = join(station.state_dir, "requests");
+    const { reason, request, notes } = await answer(station);
+    expect(reason).toContain(
+      "the calibration of runner local in machine.yaml has 512 tokens a slot, production 1024: `touchstoned slots calibrate --runner local --context 1024` measures that; with context_length: 1024 there it is measured by itself",
+    );
+    expect({ request, notes }).toEqual({ request: null, notes: [] });
+    expect(existsSync(requests)).toBe(false);
+    const right = { ...calibration, context_length: 1024 };
+    const other = slotsStation({ kind: "llama-server", url, calibration: right });
+    expect((await answer(other)).request).not.toBeNull();
+    const itself = slotsStation({ kind: "llama-server", url, calibrate_production: true });
+    expect((await answer(itself)).request).not.toBeNull();
+  });
+
   it("takes a number for a ceiling, and refuses it with --strict", async () => {
     const { station } = await measured();
     writePolicy(station, { local_models: { concurrent_runs: 8 } });

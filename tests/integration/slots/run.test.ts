@@ -7,7 +7,7 @@ import { command, startCommand, type RunningCommand } from "../../helpers/comman
 import { fakeLlamaServer } from "../../helpers/fake-llama-server.ts";
 import { take } from "../../helpers/lock.ts";
 import { measure } from "../../helpers/measured.ts";
-import { slotsStation, type MeasuredStation } from "../../helpers/measured-station.ts";
+import { slotsStation, writePolicy, type MeasuredStation } from "../../helpers/measured-station.ts";
 import { waitFor } from "../../helpers/wait.ts";
 
 const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
@@ -115,6 +115,19 @@ describe("slots run", () => {
     }
     expect(inside).toBe(0);
     expect(most).toBe(2);
+  });
+
+  it("says what is wrong with the policy, as `slots allowed` does, and runs with one", async () => {
+    const station = await measured();
+    writePolicy(station, { local_models: { concurrent_runs: "lots" } });
+    const ended = await start(station, "echo ran").finished;
+    expect(ended).toMatchObject({ exit_code: 0, stdout: "ran\n" });
+    const { root: cwd, env } = station;
+    const { stderr } = await command(["slots", "allowed"], { cwd, env });
+    expect(stderr).toMatch(
+      /^slots: 1 at once: the configuration cannot be used: .*concurrent_runs/,
+    );
+    expect(ended.stderr).toBe(stderr);
   });
 
   it("refuses a wait that is no number", async () => {

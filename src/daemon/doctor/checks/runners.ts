@@ -16,6 +16,8 @@ export interface RunnersInput {
   needed: readonly string[];
   /** The model that `slots allowed` is asked for, and its runner. */
   model: { runner: string; id: string } | null;
+  /** Those that a calibration stopped which is not at work any more. */
+  stopped: readonly string[];
   env: Env;
   clock: Clock;
   home: string;
@@ -65,6 +67,19 @@ function plainReason(reason: string | null): string {
   return reason?.replace(/^https?:\S+: /, "") ?? "no reason given";
 }
 
+/** The calibration cannot start it again any more: it was killed. */
+function stoppedLines(name: string, { stopped, machine }: RunnersInput): Line[] {
+  if (!stopped.includes(name)) return [];
+  const command = machine.runners.find((runner) => runner.name === name)?.start_command;
+  const start = command === undefined ? "Start it" : `Start it: ${command}`;
+  return [
+    warning(
+      `runner ${name} was stopped for a calibration that was killed, and nothing has started it again`,
+      `${start}. The next calibration does it, too: touchstoned slots calibrate --runner ${name}`,
+    ),
+  ];
+}
+
 async function askedLines(
   settings: RunnerSettings,
   needed: boolean,
@@ -80,6 +95,7 @@ async function askedLines(
         `${START[kind]}, or correct its url in ${input.machine_path}. Then: touchstoned runner probe ${name}`,
         needed,
       ),
+      ...stoppedLines(name, input),
     ];
   }
   if (status.loading) return [ok(`runner ${name} (${kind}) is loading its model`)];

@@ -9,6 +9,7 @@ import {
   neighboursOf,
   refuseCompany,
   refuseHidden,
+  wasStopped,
 } from "../../../../src/daemon/calibration/production.ts";
 import { machineSchema } from "../../../../src/station/index.ts";
 import { fakeLlamaServer } from "../../../helpers/fake-llama-server.ts";
@@ -70,11 +71,14 @@ test("a fixed server is stopped by its owner's command, and trouble with startin
     start_command: "false",
   };
   const plan = planCalibration(machineSchema.parse({ runners: [runner] }), {});
+  const state_dir = tempDir();
+  expect(wasStopped(state_dir, "r")).toBe(false);
   const [back] = await Promise.all([
-    makeRoom(plan, systemClock, tempDir()),
+    makeRoom(plan, systemClock, state_dir),
     waitFor("the command", () => existsSync(stopped)).then(() => server.close()),
   ]);
   expect(await back()).toContain("start_command failed");
+  expect(wasStopped(state_dir, "r")).toBe(true);
 });
 
 test("a stop command that fails stops the calibration, and nothing is started again", async () => {

@@ -198,8 +198,9 @@ describe("locks", () => {
 });
 
 describe("runners", () => {
-  const look = (runners: unknown[], needed: string[] = [], id?: string) =>
+  const look = (runners: unknown[], needed: string[] = [], id?: string, stopped: string[] = []) =>
     runnersLines({
+      stopped,
       machine: machineSchema.parse({ runners }),
       machine_path: "/m.yaml",
       needed,
@@ -227,6 +228,24 @@ describe("runners", () => {
     const lines = await look([{ name: "desk", kind: "llama-server", url }], ["desk"], "llama");
     expect(lines[1]).toMatchObject({ level: "warning" });
     expect(lines[1]?.text).toContain("does not serve llama");
+  });
+
+  it("warns of one that a killed calibration had stopped, until it is there again", async () => {
+    const commands = { stop_command: "stop it", start_command: "systemctl start llama" };
+    const runner = { name: "desk", kind: "llama-server", ...commands };
+    const away = [{ ...runner, url: "http://127.0.0.1:9" }];
+    const lines = await look(away, [], undefined, ["desk"]);
+    expect(lines).toMatchObject([
+      { level: "warning" },
+      {
+        level: "warning",
+        text: "runner desk was stopped for a calibration that was killed, and nothing has started it again",
+        todo: "Start it: systemctl start llama. The next calibration does it, too: touchstoned slots calibrate --runner desk",
+      },
+    ]);
+    expect(await look(away)).toHaveLength(1);
+    const { url } = await fakeLlamaServer();
+    expect(await look([{ ...runner, url }], [], undefined, ["desk"])).toHaveLength(1);
   });
 
   it("fails for one that is needed and does not answer, and warns of another", async () => {
