@@ -1,13 +1,11 @@
+import { isObject } from "../core/is-object.ts";
+
 /** Longest part of a judge's reply that is looked at; what is longer has run away anyway. */
 const MAX_REPLY = 200_000;
 /** Opening braces that are tried; bounds the work on a reply that is nothing but braces. */
 const MAX_CANDIDATES = 300;
 
 export type JsonObject = Record<string, unknown>;
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function parseObject(text: string): JsonObject | undefined {
   try {

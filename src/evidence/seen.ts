@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import { isObject } from "../core/is-object.ts";
 import type { LiveFacts } from "./allowed.ts";
 
 // What was seen at the last look, so that a probe's hiccup moves no number and a clock that is set
@@ -31,18 +32,14 @@ export function seenPath(state_dir: string): string {
   return join(state_dir, "slots", "seen.json");
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Nothing seen where the file is missing or broken. What was read in another boot is not kept. */
 export function readSeen(path: string, boot_id: string): Seen {
   const none: Seen = { boot_id, live: {}, latest: {} };
   try {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
-    if (!isRecord(value) || !isRecord(value["latest"])) return none;
+    if (!isObject(value) || !isObject(value["latest"])) return none;
     const latest = value["latest"] as Seen["latest"];
-    const same = value["boot_id"] === boot_id && isRecord(value["live"]);
+    const same = value["boot_id"] === boot_id && isObject(value["live"]);
     return { boot_id, live: same ? (value["live"] as Seen["live"]) : {}, latest };
   } catch {
     return none;

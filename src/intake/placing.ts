@@ -1,4 +1,5 @@
 import { basename, dirname, join } from "node:path";
+import { shellWord } from "../core/shell-word.ts";
 import { fileTime, isoTime } from "../core/clock.ts";
 import { ensureDirSynced, replaceSynced, unlinkIfThere, type DiskStat } from "../core/disk.ts";
 import { systemErrorCode } from "../core/errors.ts";
@@ -15,10 +16,6 @@ export const REASON_SUFFIX = ".reason.json";
 
 /** Rules that are about the file's mode and not about what is in it. */
 const MENDED_IN_PLACE = new Set(["bad_mode", "unreadable"]);
-
-function quoted(path: string): string {
-  return /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
-}
 
 /** What a file keeps when it is renamed. */
 function identity({ kind, dev, ino, size, mtime_ns }: DiskStat): string {
@@ -74,7 +71,7 @@ export function rejectFile(
     line: why.line,
     column: why.column,
     what_to_do: MENDED_IN_PLACE.has(why.rule)
-      ? `${why.what_to_do} Then drop it again: mv ${quoted(target)} ${quoted(file.path)}`
+      ? `${why.what_to_do} Then drop it again: mv ${shellWord(target)} ${shellWord(file.path)}`
       : why.what_to_do,
     sha256,
     identity: identity(file.stat),

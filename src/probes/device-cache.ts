@@ -1,3 +1,4 @@
+import { isObject } from "../core/is-object.ts";
 import { readTextIfThere, writeFileAtomic } from "../core/files.ts";
 import { parseJsonLenient, prettyJson } from "../core/json.ts";
 import type { Accelerator, DeviceField } from "./device-reading.ts";
@@ -9,10 +10,6 @@ export interface DeviceCache {
   boot: string | null;
   bus: string | null;
   values: Partial<Record<DeviceField, unknown>>;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isAccelerator(value: unknown): value is Accelerator {

@@ -1,5 +1,6 @@
 import { lstatSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { shellWord } from "../core/shell-word.ts";
 import { EXIT, TouchstonedError } from "../core/errors.ts";
 import { ensureDir, readTextIfThere, writeFileAtomic } from "../core/files.ts";
 import { runCommand, type CommandResult } from "../core/process.ts";
@@ -64,10 +65,6 @@ function run(env: ControlOptions["env"], file: string, args: string[]): Promise<
   return runCommand(file, args, options);
 }
 
-function quoted(word: string): string {
-  return /^[\w./=@:-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /** A command as a step; `hint` says what to do where it fails. */
 function commandStep(
   env: ControlOptions["env"],
@@ -75,7 +72,7 @@ function commandStep(
   hint: string,
 ): ControlStep {
   const [file, ...args] = words;
-  const text = words.map(quoted).join(" ");
+  const text = words.map(shellWord).join(" ");
   return {
     text,
     async act() {
@@ -133,7 +130,7 @@ function removeEmpty(directory: string): void {
 }
 
 function fileStep(path: string, text: string | null, had_dir: boolean): ControlStep {
-  const shown = text === null ? `rm ${quoted(path)}` : `write ${path}:\n${text.trimEnd()}`;
+  const shown = text === null ? `rm ${shellWord(path)}` : `write ${path}:\n${text.trimEnd()}`;
   return {
     text: shown,
     act() {

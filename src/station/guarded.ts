@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
 import { dirname } from "node:path";
+import { shellWord } from "../core/shell-word.ts";
 import { configError, systemErrorCode, type TouchstonedError } from "../core/errors.ts";
 import { isInside } from "./paths.ts";
 
@@ -64,14 +65,14 @@ export function modeFault(
   asker: Asker,
 ): string | null {
   if (stats.uid !== asker.uid && stats.uid !== 0) {
-    return `${path} belongs to user ${stats.uid}, not to you or root; run: chown ${asker.uid} ${quoted(path)}`;
+    return `${path} belongs to user ${stats.uid}, not to you or root; run: chown ${asker.uid} ${shellWord(path)}`;
   }
   if ((stats.mode & 0o002) !== 0) {
-    return `${path} can be written by everyone; run: chmod go-w ${quoted(path)}`;
+    return `${path} can be written by everyone; run: chmod go-w ${shellWord(path)}`;
   }
   const ownGroup = asker.private_group && stats.gid === asker.gid && stats.uid === asker.uid;
   if ((stats.mode & 0o020) !== 0 && !ownGroup) {
-    return `${path} can be written by its group; run: chmod g-w ${quoted(path)}`;
+    return `${path} can be written by its group; run: chmod g-w ${shellWord(path)}`;
   }
   return null;
 }
@@ -79,10 +80,6 @@ export function modeFault(
 /** A directory like /tmp: everyone may write, but nobody may rename what is another one's. */
 function isSticky(stats: Stats): boolean {
   return stats.isDirectory() && (stats.mode & 0o1000) !== 0 && stats.uid === 0;
-}
-
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /**

@@ -36,8 +36,3 @@ export function valueOptions(place: Place): { names: string[]; kind: ValueKind }
 /** Prints names one a line, from the program's own JSON, without a JSON parser. */
 export const JOBS = `touchstoned queue list --json 2>/dev/null | sed -n 's/^ *"id": "\\([0-9A-Z]\\{26\\}\\)",*$/\\1/p'`;
 export const RUNNERS = `touchstoned runner list --json 2>/dev/null | sed -n 's/^ *"name": "\\([A-Za-z0-9._-]*\\)",*$/\\1/p'`;
-
-/** A text inside single quotes of a shell. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}

@@ -1,19 +1,20 @@
+import { shellQuote } from "../../core/shell-word.ts";
 import type { CommandOutline } from "../outline.ts";
-import { JOBS, placesOf, quoted, RUNNERS, valueOptions, type Place } from "./shared.ts";
+import { JOBS, placesOf, RUNNERS, valueOptions, type Place } from "./shared.ts";
 
 /** `name:what it does` for _describe, whose colons part the two. */
 function entry(name: string, about: string): string {
-  return quoted(`${name}:${about.replaceAll(":", String.raw`\:`)}`);
+  return shellQuote(`${name}:${about.replaceAll(":", String.raw`\:`)}`);
 }
 
 function steps(places: readonly Place[]): string[] {
   return places.flatMap((place) => [
     ...valueOptions(place).flatMap(({ names, kind }) =>
-      names.map((name) => `      (${quoted(`${place.at}/${name}`)}) value=${kind} ;;`),
+      names.map((name) => `      (${shellQuote(`${place.at}/${name}`)}) value=${kind} ;;`),
     ),
     ...place.commands.map(({ name }) => {
       const next = place.at === "" ? name : `${place.at} ${name}`;
-      return `      (${quoted(`${place.at}/${name}`)}) at=${quoted(next)} ;;`;
+      return `      (${shellQuote(`${place.at}/${name}`)}) at=${shellQuote(next)} ;;`;
     }),
   ]);
 }
@@ -25,10 +26,10 @@ function offers(places: readonly Place[]): string[] {
     );
     const names = [
       ...commands.map(({ name, about }) => entry(name, about)),
-      ...words.map((word) => quoted(word)),
+      ...words.map((word) => shellQuote(word)),
     ];
     return [
-      `    (${quoted(at)})`,
+      `    (${shellQuote(at)})`,
       `      kind=${kind}`,
       `      flags=(${flags.join(" ")})`,
       `      names=(${names.join(" ")})`,

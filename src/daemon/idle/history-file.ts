@@ -1,9 +1,7 @@
 import { readTextIfThere, writeFileAtomic } from "../../core/files.ts";
+import { isObject } from "../../core/is-object.ts";
 import { parseJsonLenient } from "../../core/json.ts";
 import { NO_HISTORY, type IdleHistory } from "./history.ts";
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function isTrouble(value: unknown): boolean {
   if (value === null) return true;

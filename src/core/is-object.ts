@@ -1,0 +1,4 @@
+/** A mapping as JSON knows it: no array and not null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
