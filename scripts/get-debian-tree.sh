@@ -7,6 +7,7 @@
 # Run again it only says that the tree is there. Ends 0 when it is, 75 when the mirror does not answer
 # (try later), 69 where this machine cannot make one, 1 when something is wrong that waiting does not cure.
 set -euo pipefail
+. "$(dirname "$0")/own-apt.sh"
 
 say() { echo "get-debian-tree: $*" >&2; }
 fail() { say "ERROR: $*"; exit 1; }
@@ -33,8 +34,7 @@ for tool in apt-get dpkg-deb perl tar; do
 done
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 [ -f "$keyring" ] || cannot "no $keyring: this script is for Debian"
-uri=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Packages' |
-  awk -F'|' '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')
+uri=$(debian_mirror)
 uri=${uri:-http://deb.debian.org/debian}
 
 mkdir -p "$(dirname "$target")"
@@ -42,20 +42,7 @@ dir=$(mktemp -d "$target.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir"
 source="deb [signed-by=$keyring] $uri $suite main"
-mkdir -p "$dir"/apt/{lists/partial,cache/archives/partial}
-: >"$dir/apt/status"
-echo "$source" >"$dir/apt/sources.list"
-cat >"$dir/apt/apt.conf" <<CONF
-Dir::Etc::sourcelist "$dir/apt/sources.list";
-Dir::Etc::sourceparts "-";
-Dir::State "$dir/apt";
-Dir::State::status "$dir/apt/status";
-Dir::Cache "$dir/apt/cache";
-APT::Sandbox::User "root";
-APT::Update::Error-Mode "any";
-Acquire::Languages "none";
-Acquire::Retries "2";
-CONF
+own_apt "$dir" "$source"
 (
   cd "$dir/apt"
   export APT_CONFIG="$dir/apt/apt.conf"

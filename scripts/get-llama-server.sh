@@ -8,6 +8,7 @@
 # Run again it only says the version. Ends 0 when the server runs, 75 when the mirror does not answer
 # (try later), 1 when something is wrong that waiting does not cure: the package is gone, no Debian.
 set -euo pipefail
+. "$(dirname "$0")/own-apt.sh"
 
 say() { echo "get-llama-server: $*" >&2; }
 fail() { say "ERROR: $*"; exit 1; }
@@ -27,8 +28,7 @@ for tool in apt-get dpkg-deb; do
   command -v "$tool" >/dev/null || fail "no $tool: this script is for Debian; take llama-server from PATH"
 done
 [ "$(dpkg --print-architecture)" = amd64 ] || fail "only amd64 is known to this script"
-uri=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Packages' |
-  awk -F'|' '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')
+uri=$(debian_mirror)
 [ -n "$uri" ] || fail "no Debian mirror is configured (run apt-get update once)"
 
 # Everything is made beside its place and moved there as a whole; the paths inside the starter
@@ -36,22 +36,8 @@ uri=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Package
 mkdir -p "$(dirname "$target")"
 dir=$(mktemp -d "$target.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-mkdir -p "$dir"/apt/{lists/partial,cache/archives/partial} "$dir/root"
-: >"$dir/apt/status" # an empty system: so the whole closure is taken from the one suite
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main" \
-  >"$dir/apt/sources.list"
-cat >"$dir/apt/apt.conf" <<CONF
-Dir::Etc::sourcelist "$dir/apt/sources.list";
-Dir::Etc::sourceparts "-";
-Dir::State "$dir/apt";
-Dir::State::status "$dir/apt/status";
-Dir::Cache "$dir/apt/cache";
-APT::Install-Recommends "false";
-APT::Sandbox::User "root";
-APT::Update::Error-Mode "any";
-Acquire::Languages "none";
-Acquire::Retries "2";
-CONF
+mkdir "$dir/root"
+own_apt "$dir" "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main"
 export APT_CONFIG="$dir/apt/apt.conf"
 
 if ! apt-get -qq update 2>"$dir/apt/errors"; then

@@ -43,8 +43,10 @@ describe("finding a llama-server", () => {
 function projectWithApt(apt: { update: string; show?: string }): string {
   const [root, bin] = [tempDir(), tempDir()];
   mkdirSync(join(root, "scripts"));
-  const script = fileURLToPath(new URL("../../../scripts/get-llama-server.sh", import.meta.url));
-  copyFileSync(script, join(root, "scripts", "get-llama-server.sh"));
+  for (const name of ["get-llama-server.sh", "own-apt.sh"]) {
+    const script = fileURLToPath(new URL(`../../../scripts/${name}`, import.meta.url));
+    copyFileSync(script, join(root, "scripts", name));
+  }
   program(join(bin, "dpkg"), "echo amd64");
   program(join(bin, "dpkg-deb"), "exit 0");
   program(join(bin, "apt-cache"), apt.show ?? "exit 0");
