@@ -42,6 +42,11 @@ export function structuralSignature({ text, tool_calls }: Said): string {
   return `tools:${calls.join(";")}`;
 }
 
+/** Whether such a signature is that of an answer without tool calls. */
+export function isText(structural: string | null): boolean {
+  return structural?.startsWith("text:") ?? false;
+}
+
 function callContent({ name, arguments_text }: ToolCall): [string, unknown] {
   try {
     return [name, JSON.parse(arguments_text)];

@@ -124,7 +124,7 @@ function noteAnswers(state: SweepState, level: LevelState, four: FourServed): vo
   if (state.method.cold === "nonce") return;
   if (level.slots === 1) {
     for (const { counted } of four.served) {
-      compareAnswers(level, counted, state.references);
+      compareAnswers(level, counted, state);
       addReferences(state, counted);
     }
     return;
@@ -133,7 +133,7 @@ function noteAnswers(state: SweepState, level: LevelState, four: FourServed): vo
     if (workers === 1) addReferences(state, counted);
   }
   for (const { workers, counted } of four.served) {
-    if (workers === level.slots) compareAnswers(level, counted, state.references);
+    if (workers === level.slots) compareAnswers(level, counted, state);
   }
 }
 

@@ -1,5 +1,6 @@
 import { mergeClient, mergeReadings } from "./sweep-readings.ts";
-import type { LevelState, Reference, SweepState } from "./sweep-state.ts";
+import { isText } from "./signature.ts";
+import type { LevelState, SweepState } from "./sweep-state.ts";
 import type { PeriodResult, Segment, TurnOutcome } from "./device.ts";
 import { isoTime } from "../core/clock.ts";
 import type { Period } from "../verdict/index.ts";
@@ -57,19 +58,25 @@ export function addReferences(state: SweepState, turns: readonly TurnOutcome[]):
 /** An answer that says nothing about itself agrees with nothing. */
 const differs = (a: string | null, b: string | null): boolean => a === null || a !== b;
 
-/** Holds answers against those at one slot, where there are any, and notes which segments differ. */
+/**
+ * Holds answers against those at one slot, where there are any, and notes which segments differ. Tool
+ * calls are the same with the same names of tools and arguments; a text is, as the method says, when
+ * its words are or already when it is a text of the same kind.
+ */
 export function compareAnswers(
   level: LevelState,
   turns: readonly TurnOutcome[],
-  references: Readonly<Record<string, Reference>>,
+  { references, method }: Pick<SweepState, "references" | "method">,
 ): void {
   for (const turn of turns) {
     const reference = references[turn.turn_id];
     if (!turn.ok || reference === undefined) continue;
     const before = level.compared[turn.segment_id] ?? { structural: false, exact: false };
+    const exact = differs(turn.exact, reference.exact);
+    const other_text = exact && method.text_answers === "same" && isText(turn.structural);
     level.compared[turn.segment_id] = {
-      structural: before.structural || differs(turn.structural, reference.structural),
-      exact: before.exact || differs(turn.exact, reference.exact),
+      structural: before.structural || other_text || differs(turn.structural, reference.structural),
+      exact: before.exact || exact,
     };
   }
 }

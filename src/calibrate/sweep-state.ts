@@ -23,7 +23,7 @@ export interface Pace {
 }
 
 /** The answer to a turn at one slot, which answers under load are held against. */
-export interface Reference {
+interface Reference {
   structural: string | null;
   exact: string | null;
   prompt_tokens: number | null;

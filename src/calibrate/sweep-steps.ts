@@ -148,7 +148,7 @@ async function certify(doing: Doing, level: LevelState, segments: number): Promi
   addReadings(state, level, busy, 0);
   level.start = worseStart(level.start, start.record);
   const before = Object.keys(level.compared).length;
-  compareAnswers(level, busy.counted, state.references);
+  compareAnswers(level, busy.counted, state);
   if (Object.keys(level.compared).length > before) level.in_row = 0;
   else discard(level, "answers could not be compared", false);
 }

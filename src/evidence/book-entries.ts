@@ -1,9 +1,10 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { errorMessage, TouchstonedError } from "../core/errors.ts";
 import { readTextIfThere } from "../core/files.ts";
 import { canonicalJson, sha256Hex } from "../core/json.ts";
-import { judge, type Bounds, type Verdict } from "../verdict/index.ts";
+import { judge, type Bounds, type Sweep, type Verdict } from "../verdict/index.ts";
 import type { EvidenceEntry, FlatIdentity, Lowered, Scalar } from "./allowed.ts";
 import { deviceKey, type DeviceKey } from "./device-key.ts";
 import { outboxEntries } from "./outbox.ts";
@@ -24,13 +25,27 @@ export function flatIdentity(identity: object, before = ""): FlatIdentity {
   return flat;
 }
 
-/** The tighter of each two bounds; null where those of then are as tight already. */
-function tighter(then: Bounds, today: Bounds): Bounds | null {
+/** What holds in a station today. */
+export interface Rules {
+  bounds: Bounds;
+  text_answers: "same" | "any";
+}
+
+/** The tighter of each two bounds. */
+function tighter(then: Bounds, today: Bounds): Bounds {
   const names = Object.keys(then) as (keyof Bounds)[];
-  if (names.every((name) => today[name] >= then[name])) return null;
   return Object.fromEntries(
     names.map((name) => [name, Math.min(then[name], today[name])]),
   ) as Bounds;
+}
+
+/** Where the kind of a text was enough then: a segment in which any answer was another one differs. */
+function byWords(sweep: Sweep): Sweep {
+  const levels = sweep.levels.map((level) => ({
+    ...level,
+    fidelity: { ...level.fidelity, structural_flips: level.fidelity.exact_flips },
+  }));
+  return { ...sweep, method: { ...sweep.method, text_answers: "same" }, levels };
 }
 
 interface Judged {
@@ -48,13 +63,14 @@ function lacksProof({ levels, recommended, first_breach }: Verdict): boolean {
 }
 
 /**
- * What the recorded blocks are worth by the bounds of today, where they are tighter: the next number
+ * What the recorded blocks are worth by the rules of today, where they are tighter: the next number
  * below that is proven. Numbers on the way were often measured only as far as the search needed.
  */
-function judgeToday({ sweep, verdict }: Evidence, today: Bounds): Judged {
-  const bounds = tighter(verdict.bounds, today);
-  if (bounds === null) return { verdict, lowered: null };
-  const judged = judge(sweep, bounds);
+function judgeToday({ sweep, verdict }: Evidence, today: Rules): Judged {
+  const bounds = tighter(verdict.bounds, today.bounds);
+  const by_words = today.text_answers === "same" && sweep.method.text_answers !== "same";
+  if (!by_words && isDeepStrictEqual(bounds, verdict.bounds)) return { verdict, lowered: null };
+  const judged = judge(by_words ? byWords(sweep) : sweep, bounds);
   if (judged.recommended >= verdict.recommended) return { verdict, lowered: null };
   const why = judged.reason.replace(/^\d+: /, "").replace(/\.$/, "");
   const lowered = { from: verdict.recommended, why, unproven: lacksProof(judged) };
@@ -97,7 +113,7 @@ function claimedIdentity(text: string): object {
 function entryOf(
   place: string,
   text: string,
-  today: Bounds,
+  today: Rules,
   device: DeviceKey | string,
 ): EvidenceEntry {
   if (typeof device === "string") return unbelieved(place, text, [device], claimedIdentity(text));
@@ -149,7 +165,7 @@ function ownKey(state_dir: string, path: string): DeviceKey | string {
 /** Everything in the book, believed or not, judged by the bounds of today. Slow: it checks each byte. */
 export function readBookEntries(
   state_dir: string,
-  today: Bounds,
+  today: Rules,
 ): {
   entries: EvidenceEntry[];
   device_key: string | null;

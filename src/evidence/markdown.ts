@@ -66,6 +66,10 @@ function settingRows(evidence: Evidence): string[][] {
   const { sigma_log, smallest_gain } = verdict.noise;
   const { segments, structural_flips, exact_flips } = baseline.self_agreement;
   const until = sweep.levels.at(-1)?.measured_to ?? baseline.measured_to;
+  const [inForm, inText] =
+    method.text_answers === "same"
+      ? ["", "with the values in tool calls"]
+      : [" in form", "in text"];
   const percent = (share: number | null) => (share === null ? UNKNOWN : `${amount(share * 100)} %`);
   return [
     ["Measured", `${evidence.oldest_measured} to ${until}, ${plural(sweep.requests, "request")}`],
@@ -85,7 +89,7 @@ function settingRows(evidence: Evidence): string[][] {
       "One slot against itself",
       segments === 0
         ? "not compared"
-        : `${structural_flips} of ${segments} segments answered otherwise in form, ${exact_flips} in text`,
+        : `${structural_flips} of ${segments} segments answered otherwise${inForm}, ${exact_flips} ${inText}`,
     ],
   ];
 }

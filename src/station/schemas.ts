@@ -251,6 +251,17 @@ export const machineSchema = z.strictObject({
     .optional()
     .describe("Memory that a model may take, MB; else all of the host and of its accelerators"),
   limits: jobLimitsSchema.prefault({}).describe("Bounds for every station of this machine"),
+  slots: z
+    .strictObject({
+      text_answers: z
+        .enum(["same", "any"])
+        .default("same")
+        .describe(
+          "Answers in words under load: the same as those at one slot, or any of the same kind",
+        ),
+    })
+    .prefault({})
+    .describe("What counts as the same answer when slots are measured"),
   power: z
     .strictObject({ keep_awake: keepAwake.optional() })
     .default({})

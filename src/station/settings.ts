@@ -41,7 +41,7 @@ export interface StationSettings {
   queue: Policy["queue"];
   schedule: Policy["schedule"];
   local_models: Policy["local_models"];
-  slots: Policy["slots"];
+  slots: Policy["slots"] & MachineSettings["slots"];
   evidence: Policy["evidence"];
   calibration: Policy["calibration"];
   /** Names of the runners of machine.yaml, in its order. */
@@ -226,7 +226,7 @@ export function mergeSettings(policy: Policy, machine: MachineSettings): Station
     queue: policy.queue,
     schedule: policy.schedule,
     local_models: policy.local_models,
-    slots: policy.slots,
+    slots: { ...policy.slots, ...machine.slots },
     evidence: policy.evidence,
     calibration: policy.calibration,
     runner_names: machine.runners.map(({ name }) => name),

@@ -32,6 +32,7 @@ export const DEFAULT_METHOD = {
   blocks_max: 12,
   fidelity_margin: 0.05,
   fidelity_confidence: 0.95,
+  text_answers: "same",
   segments_per_period: 3,
   turns_per_segment: 1,
   max_slots: 8,

@@ -18,6 +18,12 @@ export function ladderBreaches(sweep: Sweep, slots: number, bounds: Bounds): Bre
     .flatMap((start) => startBreaches(start, asked, bounds));
 }
 
+/** What was compared. Earlier documents do not tell. */
+function compared({ text_answers }: Method): string {
+  if (text_answers === undefined) return "answers";
+  return text_answers === "same" ? "answers (words, tool calls)" : "answers (kind, tool calls)";
+}
+
 function fidelityOf(
   level: Level,
   sweep: Sweep,
@@ -26,7 +32,7 @@ function fidelityOf(
   if (segments === 0) return { state: "not_measured", breach: [], warnings: [] };
   const self = sweep.baseline.self_agreement;
   const judged = judgeFidelity(level.fidelity, self, sweep.method, sweep.corpus.segments);
-  const seen = `answers differ in ${flips} of ${segments} segments from those at one slot`;
+  const seen = `${compared(sweep.method)} differ in ${flips} of ${segments} segments from those at one slot`;
   if (judged.state === "proven") return { state: "proven", breach: [], warnings: [] };
   if (judged.state === "broken") {
     const limit = Number((judged.limit * 100).toFixed(1));

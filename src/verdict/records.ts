@@ -230,6 +230,11 @@ export const methodSchema = z.strictObject({
   /** Non-inferiority margin of the structural signature [0.05], at `fidelity_confidence` [0.95]. */
   fidelity_margin: z.number(),
   fidelity_confidence: z.number(),
+  /**
+   * When an answer without tool calls is that of one slot: with the `same` words, or with `any` words in
+   * a text of the same kind (plain, fenced, JSON, empty). Absent = `any`.
+   */
+  text_answers: z.enum(["same", "any"]).optional(),
   /** Segments in a period, at least [3]; noisy devices get more. */
   segments_per_period: count,
   /** Turns sent of each segment in a period [1]: noisy devices get more, up to the whole segment. */

@@ -121,7 +121,12 @@ export class Calibration {
     const mark = binaryMark(this.#plan, this.#options.env);
     const { model, facts } = await modelFacts(this.#plan, this.#world);
     const cold = await coldnessOf(this.#plan);
-    const method = methodOf(this.#plan, wish.max_tokens, { cold: cold.cold, max_slots });
+    const { text_answers } = settings.slots;
+    const method = methodOf(this.#plan, wish.max_tokens, {
+      cold: cold.cold,
+      max_slots,
+      text_answers,
+    });
     const device = deviceIdentity(
       await readDevice({ cache_path: join(state_dir, "slots", "device.json") }),
     );

@@ -33,11 +33,12 @@ export function binaryMark(plan: CalibrationPlan, env: Env): string | null {
 export function methodOf(
   plan: CalibrationPlan,
   max_tokens: number | undefined,
-  parts: { cold: Method["cold"]; max_slots: number },
+  parts: Required<Pick<Method, "cold" | "max_slots" | "text_answers">>,
 ): Method {
   return {
     ...DEFAULT_METHOD,
     max_slots: parts.max_slots,
+    text_answers: parts.text_answers,
     context_per_slot: plan.context_per_slot,
     temperature: 0,
     seed: SEED,

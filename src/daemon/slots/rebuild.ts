@@ -154,7 +154,7 @@ export async function rebuildSnapshot(options: RebuildOptions): Promise<AllowedS
   const { settings, state_dir } = station;
   ensureDir(join(state_dir, "slots"), 0o700);
   recoverBook(station.root, state_dir);
-  const book = readBookEntries(state_dir, settings.slots.bounds);
+  const book = readBookEntries(state_dir, settings.slots);
   const sources = [...station.sources, ...SYSTEM_SOURCES, ...book.sources].map(
     ({ path, how }): Source => ({ path, how, mark: sourceMark(path, how) }),
   );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EvidenceBook, deviceKey } from "../../../src/evidence/index.ts";
-import { readBookEntries } from "../../../src/evidence/book-entries.ts";
+import { readBookEntries, type Rules } from "../../../src/evidence/book-entries.ts";
 import { decide, type EvidenceEntry } from "../../../src/evidence/fast.ts";
 import { DEFAULT_BOUNDS, type Bounds, type Sweep } from "../../../src/verdict/index.ts";
 import { SAMPLE_CREATED_MS, sampleEvidence, sampleParts } from "../../helpers/sample-evidence.ts";
@@ -28,13 +28,18 @@ function steps(segments: Readonly<Record<number, number>>): Sweep {
   return { ...sweep, ladder, levels, stop: "no more slots can be expected to gain" };
 }
 
-function entryUnder(bounds: Partial<Bounds>, segments: Readonly<Record<number, number>>) {
+function entryOf(sweep: Sweep, today: Rules) {
   const state_dir = tempDir();
-  const evidence = sampleEvidence(state_dir, { parts: sampleParts(steps(segments)) });
+  const evidence = sampleEvidence(state_dir, { parts: sampleParts(sweep) });
   new EvidenceBook(state_dir, deviceKey(state_dir)).write(evidence);
-  const [entry] = readBookEntries(state_dir, { ...DEFAULT_BOUNDS, ...bounds }).entries;
+  const [entry] = readBookEntries(state_dir, today).entries;
   if (entry === undefined) throw new Error("it is not in the book");
   return entry;
+}
+
+function entryUnder(bounds: Partial<Bounds>, segments: Readonly<Record<number, number>>) {
+  const today = { bounds: { ...DEFAULT_BOUNDS, ...bounds }, text_answers: "same" } as const;
+  return entryOf(steps(segments), today);
 }
 
 function answerFrom(entry: EvidenceEntry) {
@@ -104,5 +109,35 @@ describe("bounds of today that are tighter than those of the measurement", () =>
 
   it("that are looser give nothing back", () => {
     expect(entryUnder({ memory_ceiling: 0.95, swap_growth: 9 }, all).recommended).toBe(8);
+  });
+});
+
+describe("what counts as the same answer today", () => {
+  /** At 8 slots the words of 9 segments were others, in answers of the same kind. */
+  function measuredBy(text_answers: "same" | "any" | undefined): Sweep {
+    const sweep = steps({ 2: 64, 4: 64, 8: 64 });
+    const { text_answers: _, ...method } = sweep.method;
+    const last = sweep.levels.at(-1);
+    if (last !== undefined) last.fidelity.exact_flips = 9;
+    return { ...sweep, method: text_answers === undefined ? method : { ...method, text_answers } };
+  }
+
+  it.each(["any", undefined] as const)(
+    "is stricter than then (%s): judged by the words",
+    (then) => {
+      const today = { bounds: DEFAULT_BOUNDS, text_answers: "same" } as const;
+      const entry = entryOf(measuredBy(then), today);
+      expect(entry).toMatchObject({ recommended: 4, judged: { from: 8 } });
+      expect(answerFrom(entry).reason).toMatch(/^4 .*differ in 9 of 64 segments/);
+    },
+  );
+
+  it.each([
+    ["any", "any"],
+    ["same", "same"],
+    ["same", "any"],
+  ] as const)("measured with %s and %s today: as it was judged then", (then, now) => {
+    const entry = entryOf(measuredBy(then), { bounds: DEFAULT_BOUNDS, text_answers: now });
+    expect(entry).toMatchObject({ recommended: 8, judged: null });
   });
 });

@@ -23,7 +23,7 @@ describe("the split between the two files", () => {
     const { root, env } = testStation({
       policy:
         "defaults: {runner: two, settle: {timeout_s: 5}, reset_command: ollama stop m}\nlimits: {step_timeout_s: {eval: 600}, min_free_disk_mb: 5000}\npower: {keep_awake: never}\n",
-      machine: `${RUNNERS}limits: {step_timeout_s: {eval: 7200, judge: 100}}\nreset_commands: [restart it]\n`,
+      machine: `${RUNNERS}limits: {step_timeout_s: {eval: 7200, judge: 100}}\nreset_commands: [restart it]\nslots: {text_answers: any}\n`,
     });
     const { settings } = await openStation({ env, cwd: root });
     expect(settings).toEqual({
@@ -38,7 +38,7 @@ describe("the split between the two files", () => {
       queue: {},
       schedule: [],
       local_models: { concurrent_runs: 1 },
-      slots: { max_slots: 8, bounds: DEFAULT_BOUNDS },
+      slots: { max_slots: 8, bounds: DEFAULT_BOUNDS, text_answers: "any" },
       evidence: { commit: "branch", max_age_days: 30, renew_before_days: 5 },
       calibration: {
         by_itself: true,

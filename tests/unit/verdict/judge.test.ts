@@ -84,7 +84,7 @@ describe("the verdict", () => {
     const two = level(2, 1, { fidelity: { segments: 40, structural_flips: 3, exact_flips: 9 } });
     const verdict = judge(sweep([two]), DEFAULT_BOUNDS);
     expect(verdict.first_breach).toMatchObject({ slots: 2, bound: "fidelity" });
-    expect(verdict.reason).toContain("answers differ in 3 of 40 segments");
+    expect(verdict.reason).toContain("answers (words, tool calls) differ in 3 of 40 segments");
   });
 
   test("a number that beat one that does not count does not count", () => {

@@ -122,7 +122,11 @@ test("Ollama's variables are part of it, too, whatever their order", () => {
 
 test("the method is whole, and the program that serves has a mark of its own", () => {
   const ours = llama([]);
-  const method = methodOf(ours, undefined, { cold: "cache_off", max_slots: 4 });
+  const method = methodOf(ours, undefined, {
+    cold: "cache_off",
+    max_slots: 4,
+    text_answers: "any",
+  });
   expect(methodSchema.parse(method)).toMatchObject({
     temperature: 0,
     max_tokens: 512,
