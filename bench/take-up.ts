@@ -7,6 +7,8 @@ const ROUNDS = 12;
 /** Long enough for the parser to be started ahead, as it is in a real station. */
 const MIN_AGE_S = 3;
 const LIMIT_MS = 50;
+/** A file comes to a daemon that waits, and not to one that is still putting the last one away. */
+const PAUSE_MS = 1000;
 const PATIENCE_MS = 60_000;
 
 async function until<T>(what: string, look: () => T | undefined): Promise<T> {
@@ -24,6 +26,7 @@ async function until<T>(what: string, look: () => T | undefined): Promise<T> {
  * process of its first step exists.
  */
 async function once(station: BenchStation, round: number): Promise<number> {
+  await delay(PAUSE_MS);
   const path = station.drop(`night-${round}.json`, `q${round}`);
   const { mtimeMs, ctimeMs } = statSync(path);
   const ripe_ms = Math.max(mtimeMs, ctimeMs) + MIN_AGE_S * 1000;

@@ -18,7 +18,8 @@ export const systemClock: Clock = {
   monotonic_ms: () => performance.now(),
   async sleep(duration_ms, signal) {
     try {
-      await delay(duration_ms, undefined, signal === undefined ? {} : { signal });
+      // Node cuts a fraction off and fires early: whoever looks then has to wait once more.
+      await delay(Math.ceil(duration_ms), undefined, signal === undefined ? {} : { signal });
     } catch {
       // An aborted wait is an ended wait: the caller looks at its signal.
     }

@@ -2,6 +2,7 @@ import {
   closeSync,
   constants,
   fstatSync,
+  fsync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -16,7 +17,6 @@ import {
   writeSync,
   type BigIntStats,
 } from "node:fs";
-import { open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemErrorCode } from "./errors.ts";
 import { syncDir } from "./files.ts";
@@ -134,13 +134,16 @@ function createFile(path: string, data: Uint8Array | string, mode: number, synce
   }
 }
 
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, "r");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+/** Only the wait for the disk is left to another thread: a file handle would cost more than it. */
+function syncFile(path: string): Promise<void> {
+  const fd = openSync(path, "r");
+  return new Promise((resolve, reject) => {
+    fsync(fd, (error) => {
+      closeSync(fd);
+      if (error === null) resolve();
+      else reject(error);
+    });
+  });
 }
 
 export const realDisk: Disk = {

@@ -1,5 +1,7 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+
+// Imported, node:fs costs a fifth of Node's own start: it brings streams and more along.
+const { existsSync, mkdirSync, rmSync, writeFileSync } = process.getBuiltinModule("node:fs");
 
 /** Where the daemon of a station keeps its things, all in the state directory. */
 export interface StateFiles {

@@ -36,7 +36,9 @@ export function portInodes(port: number): string[] {
   return tables.flatMap((table) => listeningInodes(table, port));
 }
 
-function holdsSocket(pid: string, links: ReadonlySet<string>): boolean {
+/** Whether the process holds one of these sockets; false where it is not ours to look into. */
+export function holdsSocket(pid: number, inodes: readonly string[]): boolean {
+  const links = new Set(inodes.map((inode) => `socket:[${inode}]`));
   let names: string[];
   try {
     names = readdirSync(`/proc/${pid}/fd`);
@@ -54,8 +56,8 @@ function holdsSocket(pid: string, links: ReadonlySet<string>): boolean {
 
 /** Processes that hold one of these sockets, as far as they are ours to look into. */
 export function socketHolders(inodes: readonly string[]): number[] {
-  const links = new Set(inodes.map((inode) => `socket:[${inode}]`));
   return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && holdsSocket(name, links))
-    .map(Number);
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => holdsSocket(pid, inodes));
 }

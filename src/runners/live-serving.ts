@@ -1,19 +1,25 @@
 import { isAlive, processIdentity, type ProcessIdentity } from "../core/process-table.ts";
-import { portInodes, socketHolders } from "./linux-listener.ts";
+import { holdsSocket, portInodes, socketHolders } from "./linux-listener.ts";
 import { servingOptions, type ServingOptions } from "./serving-options.ts";
 
 const { readFileSync } = process.getBuiltinModule("node:fs");
 
-/** How the llama-server in production was started, where that can be read. */
-export type LiveServing =
-  | { ok: true; options: ServingOptions; process: ProcessIdentity; inode: string }
-  | { ok: false; reason: string; inode: string | null };
+/** By what it is known again that the same process listens on the same port. */
+interface Listener {
+  port: number;
+  /** Of the socket; null where nobody listens. */
+  inode: string | null;
+  /** null where it is another user's. */
+  process: ProcessIdentity | null;
+}
 
-const no = (reason: string, inode: string | null = null): LiveServing => ({
-  ok: false,
-  reason,
-  inode,
-});
+/** How the llama-server in production was started, where that can be read. */
+export type LiveServing = Listener &
+  ({ ok: true; options: ServingOptions } | { ok: false; reason: string });
+
+function no(reason: string, { port, inode = null, process = null }: Partial<Listener> = {}) {
+  return { ok: false, reason, port: port ?? 0, inode, process } satisfies LiveServing;
+}
 
 function words(path: string): string[] {
   return readFileSync(path, "utf8")
@@ -41,32 +47,45 @@ function serverArgs(command: readonly string[]): string[] | undefined {
   return at >= 0 && /llama/i.test(baseName(command[at] ?? "")) ? command.slice(at + 1) : undefined;
 }
 
-function readProcess(pid: number, inode: string): LiveServing {
+function readProcess(pid: number, port: number, inode: string): LiveServing {
   try {
-    const args = serverArgs(words(`/proc/${pid}/cmdline`));
-    if (args === undefined) {
-      return no("what listens there is no llama-server: a container's port, a proxy?", inode);
-    }
-    const options = servingOptions(args, variables(pid));
     const process = processIdentity(pid);
-    return process === undefined ? no("it ended") : { ok: true, options, process, inode };
+    if (process === undefined) return no("it ended", { port });
+    const args = serverArgs(words(`/proc/${pid}/cmdline`));
+    if (args !== undefined) {
+      const options = servingOptions(args, variables(pid));
+      return { ok: true, options, port, inode, process };
+    }
+    const reason = "what listens there is no llama-server: a container's port, a proxy?";
+    return no(reason, { port, inode, process });
   } catch {
-    return no("its process is not ours to read", inode);
+    return no("its process is not ours to read", { port, inode });
   }
 }
 
-function onLinux(port: number, known: LiveServing | undefined): LiveServing {
+/**
+ * Whether the process of an earlier look still has its socket, which never changes its port. The
+ * system's table of connections, which is asked else, takes it milliseconds to write.
+ */
+function stillListens({ process, inode }: Listener): boolean {
+  return (
+    process !== null && inode !== null && isAlive(process) && holdsSocket(process.pid, [inode])
+  );
+}
+
+function onLinux(port: number, before: LiveServing | undefined): LiveServing {
+  const known = before?.port === port ? before : undefined;
+  if (known !== undefined && stillListens(known)) return known;
   const inodes = portInodes(port);
-  // The very socket of an earlier look: what listens there is as it was started, or as unreadable.
-  const same = known !== undefined && known.inode !== null && inodes.includes(known.inode);
-  if (same && (!known.ok || isAlive(known.process))) return known;
   const [inode] = inodes;
-  if (inode === undefined) return no("no process here listens on its port");
+  if (inode === undefined) return no("no process here listens on its port", { port });
+  // What was no process of ours to look into is none now.
+  if (known?.process === null && known.inode !== null && inodes.includes(known.inode)) return known;
   const pids = socketHolders(inodes);
   const [pid] = pids;
-  if (pid === undefined) return no("its process is another user's", inode);
-  if (pids.length > 1) return no(`${pids.length} processes listen there`);
-  return readProcess(pid, inode);
+  if (pid === undefined) return no("its process is another user's", { port, inode });
+  if (pids.length > 1) return no(`${pids.length} processes listen there`, { port });
+  return readProcess(pid, port, inode);
 }
 
 /**

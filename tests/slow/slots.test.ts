@@ -86,7 +86,7 @@ test("short prompts on the small model without flash attention: more than 1", as
   const { result, verdict } = await sweep({
     model: "small",
     words: 12,
-    max_tokens: 128,
+    max_tokens: 48,
     args: ["-t", "2", "-fa", "off"],
   });
   expect(["measured", "too_noisy"]).toContain(result);

@@ -1,8 +1,10 @@
-import { existsSync } from "node:fs";
 import { Database } from "./database.ts";
 import { MIGRATIONS, schemaVersion } from "./migrations.ts";
 import { loadSqlite } from "./load.ts";
 import { named } from "./trouble.ts";
+
+// Imported, node:fs costs a fifth of Node's own start: it brings streams and more along.
+const { existsSync } = process.getBuiltinModule("node:fs");
 
 /** A person waits for the answer. */
 const BUSY_MS = 500;

@@ -41,7 +41,9 @@ test.each(LINUX)("how it was started is read from its command line and variables
   expect(liveServing(url, said)).toEqual({
     ok: false,
     reason: "no process here listens on its port",
+    port: Number(new URL(url).port),
     inode: null,
+    process: null,
   });
 });
 
