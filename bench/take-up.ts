@@ -10,6 +10,8 @@ const LIMIT_MS = 50;
 /** A file comes to a daemon that waits, and not to one that is still putting the last one away. */
 const PAUSE_MS = 1000;
 const PATIENCE_MS = 60_000;
+/** When a step began is read from its record: to look more often would only take time from it. */
+const POLL_MS = 25;
 
 async function until<T>(what: string, look: () => T | undefined): Promise<T> {
   const deadline_ms = performance.now() + PATIENCE_MS;
@@ -17,7 +19,7 @@ async function until<T>(what: string, look: () => T | undefined): Promise<T> {
     const found = look();
     if (found !== undefined) return found;
     if (performance.now() > deadline_ms) throw new Error(`waited in vain for ${what}`);
-    await delay(2);
+    await delay(POLL_MS);
   }
 }
 

@@ -66,8 +66,10 @@ export const run: CommandAction<EvidenceListOptions> = async (options, context: 
     terminal.json({ evidence, refused, outbox });
     return EXIT.done;
   }
-  if (shown.length === 0) terminal.out("no evidence (touchstoned slots calibrate makes some)");
-  else {
+  const believed = refused.length === 0 ? "" : " that can be believed";
+  if (shown.length === 0) {
+    terminal.out(`no evidence${believed} (touchstoned slots calibrate makes some)`);
+  } else {
     const header = ["created (UTC)", "device", "model", "runner", "slots", "safe", "key", ""];
     const rows = shown.map((entry) => row(entry, now_ms, max_age_days));
     terminal.out(columns([header, ...rows]));

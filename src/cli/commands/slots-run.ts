@@ -1,6 +1,8 @@
+import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { endingWithUs } from "../../core/death-signal.ts";
 import type { ExitCode } from "../../core/errors.ts";
+import { onPath } from "../../core/on-path.ts";
 import {
   inheritsLease,
   loadMachineSettings,
@@ -53,7 +55,9 @@ async function runIn(
   lease: Lease | null,
   context: CommandContext,
 ): Promise<ExitCode> {
-  const [file, args] = endingWithUs(name, words);
+  // The helper that ends it with us would say in words of its own that there is no such program.
+  const there = name.includes("/") ? existsSync(name) : onPath(name, context.env["PATH"] ?? "");
+  const [file, args] = there ? endingWithUs(name, words) : ([name, words] as const);
   return runCommandOf({ name, file, args, env: { ...lease?.env }, descriptors: [] }, context);
 }
 

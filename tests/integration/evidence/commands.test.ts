@@ -198,6 +198,9 @@ describe("evidence list, show, diff and prune", () => {
     const edited = await run(["evidence", "show", file]);
     expect(edited).toMatchObject({ exit_code: 64, stdout: "" });
     expect(edited.stderr).toContain(`${path}.json: not believed: its signature does not fit`);
+    const list = await run(["evidence", "list"]);
+    expect(list.stdout).toMatch(/^no evidence that can be believed/);
+    expect(list.stderr).toContain("not believed: ");
   });
 
   it("prune says what it would do, and does it", async () => {

@@ -55,6 +55,17 @@ describe("slots run", () => {
     expect((await start(station, script).finished).exit_code).toBe(code);
   });
 
+  it.each(["no-such-program-here", "./no-such-program-here"])(
+    "says of a program that is not there what it is: %s",
+    async (name) => {
+      const { root: cwd, env } = await measured();
+      const ended = await command(["slots", "run", "--", name], { cwd, env });
+      expect(ended.exit_code).toBe(127);
+      expect(ended.stderr).toContain(`cannot run ${name}: `);
+      expect(ended.stderr).not.toContain("setpriv");
+    },
+  );
+
   it("is busy where all slots are taken or something is measured, and says by whom", async () => {
     const station = await measured();
     const holders = [await holder(station), await holder(station)];
