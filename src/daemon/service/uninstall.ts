@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { EXIT, TouchstonedError, usageError } from "../../core/errors.ts";
 import { shellWord } from "../../core/shell-word.ts";
 import { userCacheDir } from "../../core/user-dirs.ts";
+import { loadMachineSettings, lockPlace } from "../../station/index.ts";
 import { isInside, machineConfigPath } from "../../station/resident.ts";
 import { installedKind, requireRoot, type Wanted } from "./choice.ts";
 import type { ServiceHost } from "./host.ts";
@@ -14,6 +15,9 @@ import { placesOf, type Places } from "./places.ts";
 import { readRecord, type ServiceRecord } from "./record.ts";
 import { perform, removeStep, step, type Step, type StepDone, type Watcher } from "./steps.ts";
 import type { ManagerKind } from "./types.ts";
+
+/** One file for each user whose services run without a login. */
+const LINGER_DIR = "/var/lib/systemd/linger";
 
 export interface UninstallOptions {
   wanted: Wanted | undefined;
@@ -102,6 +106,33 @@ function purgedPaths(
   return [...paths, ...away, ...new Set(caches.filter((path) => existsSync(path)))];
 }
 
+/** The model lock of that account; undefined where its machine.yaml says it in a way that is wrong. */
+function lockPath(env: ServiceHost["env"]): string | undefined {
+  try {
+    return lockPlace(env, loadMachineSettings(env)).path;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of the machine, and perhaps in use by others: named where everything of ours goes. */
+function sharedOf(env: ServiceHost["env"], user: string | undefined): Staying[] {
+  const lock = lockPath(env);
+  return [
+    ...(lock === undefined
+      ? []
+      : [{ path: lock, what: "the model lock, of all who measure here" }]),
+    ...(user === undefined
+      ? []
+      : [
+          {
+            path: join(LINGER_DIR, user),
+            what: `services run without a login; if no other needs that: loginctl disable-linger ${user}`,
+          },
+        ]),
+  ];
+}
+
 /** What is not ours to take away. */
 function staysOf(host: ServiceHost, record: Purged, keeps: Staying[], purge: boolean): Staying[] {
   const env =
@@ -111,6 +142,7 @@ function staysOf(host: ServiceHost, record: Purged, keeps: Staying[], purge: boo
   return [
     { path: record.station, what: "the station: inbox, packs, evidence" },
     { path: machineConfigPath(env), what: "your machine.yaml" },
+    ...(purge ? sharedOf(env, record.account?.user) : []),
     ...(purge ? keeps : [{ path: record.state_dir, what: `queue, log, runs and keys: ${later}` }]),
     { path: embedded, what: "the embedded runner, which every station uses" },
   ].filter(({ path }) => existsSync(path));

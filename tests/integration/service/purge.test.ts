@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { processIdentity } from "../../../src/core/process-table.ts";
 import { planUninstall, uninstallService } from "../../../src/daemon/service/uninstall.ts";
+import { lockPlace } from "../../../src/station/index.ts";
 import { install, watching } from "../../helpers/installing.ts";
 import { serviceWorld, type ServiceWorld } from "../../helpers/service-world.ts";
 
@@ -30,9 +31,16 @@ describe("uninstall --purge --station", () => {
     const state = { root: world.station, state_dir, runs_dir: join(state_dir, "runs") };
     const options = { wanted: undefined, purge: true, runs: false, watcher: watching() };
     expect(planUninstall(world.host, options).purged).toEqual([]);
+    const lock = lockPlace(world.host.env, {}).path;
+    mkdirSync(dirname(lock), { recursive: true });
+    writeFileSync(lock, "");
     const left = planUninstall(world.host, { ...options, state });
     expect(left).toMatchObject({ manager: null, station: world.station });
-    await uninstallService(left, watching());
+    const purged = await uninstallService(left, watching());
+    expect(purged.stays).toContainEqual({
+      path: lock,
+      what: expect.stringContaining("model lock"),
+    });
     expect(readdirSync(state_dir)).toEqual(["runs"]);
     const slip = { ...state, state_dir: `${state_dir}-x`, runs_dir: `${state_dir}-x/runs` };
     expect(planUninstall(world.host, { ...options, state: slip }).purged).toEqual([]);
