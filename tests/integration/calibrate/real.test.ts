@@ -222,7 +222,16 @@ test.each(onlyIf(KIND === "llama-server" && process.platform === "linux"))(
   "killed in mid-step it leaves no runner, and goes on after its steps when it is run again",
   async () => {
     const { root, env, model_file, corpus } = llamaStation();
-    const args = ["slots", "calibrate", "--corpus", corpus, "--max-tokens", "16", "--station", root];
+    const args = [
+      "slots",
+      "calibrate",
+      "--corpus",
+      corpus,
+      "--max-tokens",
+      "16",
+      "--station",
+      root,
+    ];
     const first = startCommand(args, { env, cwd: root });
     await waitFor("the noise", () => first.output().stderr.includes("noise at 1 slot"), 90_000);
     await waitFor("its runner", () => serving(model_file).length > 0);
