@@ -17,8 +17,12 @@ interface Listener {
 export type LiveServing = Listener &
   ({ ok: true; options: ServingOptions } | { ok: false; reason: string });
 
-function no(reason: string, { port, inode = null, process = null }: Partial<Listener> = {}) {
-  return { ok: false, reason, port: port ?? 0, inode, process } satisfies LiveServing;
+function no(
+  reason: string,
+  port: number,
+  { inode = null, process = null }: Partial<Omit<Listener, "port">> = {},
+): LiveServing {
+  return { ok: false, reason, port, inode, process };
 }
 
 function words(path: string): string[] {
@@ -50,16 +54,16 @@ function serverArgs(command: readonly string[]): string[] | undefined {
 function readProcess(pid: number, port: number, inode: string): LiveServing {
   try {
     const process = processIdentity(pid);
-    if (process === undefined) return no("it ended", { port });
+    if (process === undefined) return no("it ended", port);
     const args = serverArgs(words(`/proc/${pid}/cmdline`));
     if (args !== undefined) {
       const options = servingOptions(args, variables(pid));
       return { ok: true, options, port, inode, process };
     }
     const reason = "what listens there is no llama-server: a container's port, a proxy?";
-    return no(reason, { port, inode, process });
+    return no(reason, port, { inode, process });
   } catch {
-    return no("its process is not ours to read", { port, inode });
+    return no("its process is not ours to read", port, { inode });
   }
 }
 
@@ -78,13 +82,13 @@ function onLinux(port: number, before: LiveServing | undefined): LiveServing {
   if (known !== undefined && stillListens(known)) return known;
   const inodes = portInodes(port);
   const [inode] = inodes;
-  if (inode === undefined) return no("no process here listens on its port", { port });
+  if (inode === undefined) return no("no process here listens on its port", port);
   // What was no process of ours to look into is none now.
   if (known?.process === null && known.inode !== null && inodes.includes(known.inode)) return known;
   const pids = socketHolders(inodes);
   const [pid] = pids;
-  if (pid === undefined) return no("its process is another user's", { port, inode });
-  if (pids.length > 1) return no(`${pids.length} processes listen there`, { port });
+  if (pid === undefined) return no("its process is another user's", port, { inode });
+  if (pids.length > 1) return no(`${pids.length} processes listen there`, port);
   return readProcess(pid, port, inode);
 }
 
@@ -93,9 +97,10 @@ function onLinux(port: number, before: LiveServing | undefined): LiveServing {
  * attention or batch; its command line and variables do. `known` is an earlier answer.
  */
 export function liveServing(url: string, known?: LiveServing): LiveServing {
+  const named = new URL(url).port;
+  const port = named === "" ? 80 : Number(named);
   if (process.platform !== "linux") {
-    return no(`how a server was started is not read on ${process.platform}`);
+    return no(`how a server was started is not read on ${process.platform}`, port);
   }
-  const { port } = new URL(url);
-  return onLinux(port === "" ? 80 : Number(port), known);
+  return onLinux(port, known);
 }

@@ -1,21 +1,9 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { expect, it } from "vitest";
 import { command } from "../../helpers/command.ts";
+import { recordImports } from "../../helpers/import-recorder.ts";
 import { testStation } from "../../helpers/station.ts";
-
-const RECORDER = `
-import { appendFileSync } from "node:fs";
-import { registerHooks } from "node:module";
-registerHooks({
-  resolve(specifier, context, next) {
-    const found = next(specifier, context);
-    appendFileSync(process.env.IMPORTS, found.url + "\\n");
-    return found;
-  },
-});
-`;
 
 /** A home with a record of a service of cron's, as `install` leaves it. */
 function installed() {
@@ -33,14 +21,11 @@ function installed() {
 
 it("status outside of a station is of the one that the installed service runs", async () => {
   const { home, root, state_dir, cwd, env } = installed();
-  const [recorder, imports] = [join(home, "recorder.mjs"), join(home, "imports")];
-  writeFileSync(recorder, RECORDER);
-  const NODE_OPTIONS = `--import=${pathToFileURL(recorder).href}`;
-  const recorded = { ...env, IMPORTS: imports, NODE_OPTIONS };
-  const ended = await command(["status", "--json"], { cwd, env: recorded });
+  const { variables, urls } = recordImports(home);
+  const ended = await command(["status", "--json"], { cwd, env: { ...env, ...variables } });
   expect(ended.exit_code).toBe(0);
   expect(JSON.parse(ended.stdout)).toMatchObject({ root, state_dir });
-  expect(readFileSync(imports, "utf8")).not.toMatch(/node_modules\/(?:zod|yaml|execa)\//);
+  expect(urls().join("\n")).not.toMatch(/node_modules\/(?:zod|yaml|execa)\//);
   const text = await command(["status"], { cwd, env });
   expect(text.stdout).toContain(`station: ${root} (of the installed service)`);
 });
