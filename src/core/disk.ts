@@ -38,6 +38,22 @@ export interface DiskStat {
   ctime_ns: bigint;
 }
 
+/** What a file is by its outside. Each write, rename, link or change of mode changes it. */
+export function fileKey(stat: DiskStat): string {
+  const { kind, dev, ino, size, mtime_ns, ctime_ns } = stat;
+  return `${kind}:${dev}:${ino}:${size}:${mtime_ns}:${ctime_ns}`;
+}
+
+/** A file that a text names and that was read, so that it can be told whether it still is the same. */
+export interface SeenFile {
+  /** As the text writes it. */
+  path: string;
+  /** Where it was: absolute, links resolved. */
+  real: string;
+  /** `fileKey`, the same before and after it was read. */
+  key: string;
+}
+
 /** A file read through one descriptor, with what it was before and after. */
 export interface DiskRead {
   before: DiskStat;

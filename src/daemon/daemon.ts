@@ -124,6 +124,8 @@ function lazyParser(engine: Lazy<Engine>, pulse: ServicePulse | undefined): Pars
       asked = true;
       void then((parser) => parser.warm());
     },
+    isReady: () => engine.now()?.parser.isReady() === true,
+    holds: (basis) => engine.now()?.parser.holds(basis) === true,
     async parse(...request) {
       const outcome = await (await engine.get()).parser.parse(...request);
       // Many files at once are many such waits.

@@ -2,10 +2,12 @@ import { errorMessage, systemErrorCode } from "../core/errors.ts";
 import { detailOf } from "./detail.ts";
 import { finishSubmission, type Placed } from "./placing.ts";
 import type { IntakeWorld } from "./ports.ts";
+import { dropPrepared, prepareFile, takeUpPrepared, type Prepared } from "./prepare.ts";
 import { finishEnded, recoverIntake, type RecoveryReport } from "./recover.ts";
+import type { TakeUpOutcome } from "./refuse.ts";
 import type { Moment } from "./ripeness.ts";
 import { NO_SCAN_YET, postpone, scanInbox, type RipeFile, type ScanReport } from "./scan.ts";
-import { takeUpFile, type TakeUpOutcome } from "./take-up.ts";
+import { takeUpFile } from "./take-up.ts";
 
 export interface InboxOptions {
   /** `inbox.min_age_seconds` of the station's settings, in ms. */
@@ -34,6 +36,10 @@ const MAX_LOOKS = 2500;
 const TROUBLE_PAUSE_MS = 10_000;
 /** A parser takes so long to start; it is started when a file will be ripe in that time. */
 const WARM_AHEAD_MS = 3000;
+/** Of a file that rests alone all but the last step is done by the time it is ripe. */
+const PREPARE_AHEAD_MS = 1000;
+/** Where no parser stands ready for that, it is looked again. */
+const READY_LOOK_MS = 250;
 
 /** The files of open submissions by name: they stay in the inbox, and are not looked at again. */
 class TakenFiles {
@@ -69,6 +75,9 @@ export class Inbox {
   readonly #options: Required<InboxOptions>;
   #state = NO_SCAN_YET;
   #taken: TakenFiles | null = null;
+  #prepared: Prepared | null = null;
+  /** Name and key of the file that was last tried to be prepared. */
+  #tried = "";
 
   constructor(world: IntakeWorld, options: InboxOptions) {
     this.#world = world;
@@ -84,6 +93,7 @@ export class Inbox {
   async recover(): Promise<RecoveryReport> {
     const report = await recoverIntake(this.#world);
     this.#taken = null;
+    this.#prepared = null;
     await this.#load();
     return report;
   }
@@ -116,6 +126,7 @@ export class Inbox {
     }
     this.#state = scan.state;
     const outcomes: PassReport["outcomes"] = [];
+    await this.#checkPrepared(scan);
     let next_ms = scan.next_due_ms ?? Infinity;
     for (const file of scan.ripe) {
       if (signal.aborted) break;
@@ -123,12 +134,13 @@ export class Inbox {
       outcomes.push({ name: file.name, outcome });
       next_ms = Math.min(next_ms, this.#note(file, outcome, taken));
     }
+    const early_ms = await this.#prepare(scan, next_ms, signal);
     return {
       blocked: null,
       outcomes,
       waiting: scan.waiting,
       not_looked_at: scan.not_looked_at,
-      next_look_ms: this.#plan(next_ms),
+      next_look_ms: this.#plan(next_ms, early_ms),
       warnings: scan.warnings,
     };
   }
@@ -146,12 +158,54 @@ export class Inbox {
 
   async #takeUp(file: RipeFile, signal: AbortSignal): Promise<TakeUpOutcome> {
     try {
-      return await takeUpFile(this.#world, file, signal);
+      const prepared = this.#prepared;
+      this.#prepared = null;
+      const ended = prepared && (await takeUpPrepared(this.#world, file, prepared));
+      return ended ?? (await takeUpFile(this.#world, file, signal));
     } catch (error) {
       const code = systemErrorCode(error) ?? "error";
       const said = errorMessage(error);
       return { kind: "trouble", message: said.startsWith(code) ? said : `${code}: ${said}` };
     }
+  }
+
+  /** Lets go of what was prepared where its file has changed, or others are to be taken up first. */
+  async #checkPrepared({ state, ripe }: ScanReport): Promise<void> {
+    const prepared = this.#prepared;
+    if (prepared === null) return;
+    const same = state.seen.get(prepared.name)?.key === prepared.key;
+    if (same && ripe.every(({ name }) => name === prepared.name)) return;
+    await this.#dropPrepared();
+  }
+
+  async #dropPrepared(): Promise<void> {
+    const prepared = this.#prepared;
+    this.#prepared = null;
+    try {
+      if (prepared !== null) await dropPrepared(this.#world, prepared);
+    } catch {
+      // The journal has it: it is undone when these bytes are taken up, or at the next start.
+    }
+  }
+
+  /** Prepares the file that falls ripe next, where it is the only one. Returns when to try again. */
+  async #prepare(scan: ScanReport, next_ms: number, signal: AbortSignal): Promise<number> {
+    const { first, ripe, waiting, not_looked_at } = scan;
+    const { parser } = this.#world;
+    const now_ms = this.#now().monotonic_ms;
+    const soon = next_ms > now_ms && next_ms <= now_ms + PREPARE_AHEAD_MS;
+    const alone = ripe.length === 0 && waiting === 1 && not_looked_at === 0;
+    if (first === null || !soon || !alone || signal.aborted) return Infinity;
+    const which = `${first.name} ${first.key}`;
+    if (this.#tried === which) return Infinity;
+    if (!parser.isReady()) return now_ms + READY_LOOK_MS;
+    this.#tried = which;
+    try {
+      this.#prepared = await prepareFile(this.#world, first, signal);
+    } catch {
+      // Whatever it was, it is said when the file is ripe, if it is still so.
+    }
+    return Infinity;
   }
 
   /** Remembers what became of a file; returns when to look at it again. */
@@ -176,7 +230,7 @@ export class Inbox {
   }
 
   /** When to look next; has a parser ready by the time that a file falls ripe. */
-  #plan(next_ms: number): number | null {
+  #plan(next_ms: number, early_ms: number): number | null {
     const { parser } = this.#world;
     if (next_ms === Infinity) {
       parser.close();
@@ -184,8 +238,8 @@ export class Inbox {
     }
     const left_ms = next_ms - this.#now().monotonic_ms;
     if (left_ms > WARM_AHEAD_MS) return next_ms - WARM_AHEAD_MS;
-    parser.warm();
-    return next_ms;
+    if (this.#prepared === null) parser.warm();
+    return left_ms > PREPARE_AHEAD_MS ? next_ms - PREPARE_AHEAD_MS : Math.min(next_ms, early_ms);
   }
 
   /** Puts the file of a submission away if that has ended; see `finishSubmission`. */
@@ -202,7 +256,8 @@ export class Inbox {
     return report;
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#world.parser.close();
+    await this.#dropPrepared();
   }
 }

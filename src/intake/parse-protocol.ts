@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { SeenFile } from "../core/disk.ts";
 import type { QueueEntry } from "../queue/resident.ts";
 import type { Station } from "../station/index.ts";
 
@@ -24,6 +25,8 @@ export interface SubmissionPlan {
   source: string;
   jobs: { entry: QueueEntry; bundle: string }[];
   warnings: string[];
+  /** All that was read for it beside the queue file; null where more than files decided. */
+  seen: SeenFile[] | null;
 }
 
 /** The child has read untrusted text: nothing that it says may lead out of the directory. */
@@ -45,6 +48,9 @@ const answerSchema = z.discriminatedUnion("ok", [
       // Checked where it was made; the same program reads it.
       jobs: z.array(z.strictObject({ entry: z.custom<QueueEntry>(), bundle: name })).min(1),
       warnings: z.array(z.string()),
+      seen: z
+        .array(z.strictObject({ path: z.string(), real: z.string(), key: z.string() }))
+        .nullable(),
     }),
   }),
   z.strictObject({

@@ -1,6 +1,9 @@
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { exitText, startChild, type ChildProcess } from "../core/child.ts";
 import type { Clock } from "../core/clock.ts";
+import { fileKey, realDisk, type SeenFile } from "../core/disk.ts";
 import { jsonLine } from "../core/json.ts";
 import { selfCommand } from "../core/program.ts";
 import { planFrom, READY_LINE, readAnswer } from "./parse-protocol.ts";
@@ -8,7 +11,7 @@ import type { ParseRequest, SubmissionPlan } from "./parse-protocol.ts";
 import type { Refusal } from "./refusal.ts";
 
 export type ParseOutcome =
-  | { kind: "plan"; plan: SubmissionPlan }
+  | { kind: "plan"; plan: SubmissionPlan; basis: PlanBasis }
   | { kind: "refused"; refusal: Refusal }
   /** The child did not live through this text. */
   | { kind: "died"; message: string }
@@ -16,9 +19,23 @@ export type ParseOutcome =
   | { kind: "unavailable"; message: string }
   | { kind: "stopped" };
 
+/** What a plan was made of beside the bytes of the queue file. */
+export interface PlanBasis {
+  /** The station as the child was given it, as JSON. */
+  station: string;
+  /** Wall clock before anything was read. */
+  created_ms: number;
+  /** Null where more than these files decided. */
+  seen: SubmissionPlan["seen"];
+}
+
 export interface Parser {
   /** Starts a child ahead of time, so that a file that falls ripe need not wait for one. */
   warm(): void;
+  /** Whether a child waits for its text. */
+  isReady(): boolean;
+  /** Whether a plan made now would be the same, for the same bytes. */
+  holds(basis: PlanBasis): boolean;
   /** `beforeText` runs when the child is ready, before it gets to see the text. */
   parse(
     request: Omit<ParseRequest, "station">,
@@ -58,6 +75,7 @@ class Child {
   #bytes = 0;
   #errors = "";
   readonly ready: Promise<string | null>;
+  isReady = false;
 
   constructor(options: WithDefaults) {
     const [program, ...args] = options.command;
@@ -77,13 +95,19 @@ class Child {
       this.#errors = (this.#errors + chunk.toString("utf8")).slice(-4000);
     });
     this.#lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
-    this.ready = this.#line();
+    this.ready = this.#firstLine();
     this.ready.catch(() => undefined);
   }
 
   async #line(): Promise<string | null> {
     const next = await this.#lines.next();
     return next.done === true ? null : next.value;
+  }
+
+  async #firstLine(): Promise<string | null> {
+    const line = await this.#line();
+    this.isReady = line === READY_LINE;
+    return line;
   }
 
   async ask(request: ParseRequest): Promise<string | null> {
@@ -135,6 +159,28 @@ async function within<T>(
 }
 
 /**
+ * A file may be written twice within one tick of the clock that dates it, and show it by nothing; one
+ * that is older than that when it is read cannot. 2 s is the coarsest of such clocks (FAT).
+ */
+const TICK_MS = 2000;
+
+function isSame(root: string, { path, real, key }: SeenFile, created_ms: number): boolean {
+  if (realpathSync.native(resolve(root, path)) !== real) return false;
+  const stat = realDisk.lstat(real);
+  if (stat === undefined || fileKey(stat) !== key) return false;
+  const newest_ns = stat.mtime_ns > stat.ctime_ns ? stat.mtime_ns : stat.ctime_ns;
+  return Number(newest_ns) / 1e6 + TICK_MS <= created_ms;
+}
+
+function areSame(root: string, { seen, created_ms }: PlanBasis): boolean {
+  try {
+    return seen !== null && seen.every((file) => isSame(root, file, created_ms));
+  } catch {
+    return false; // one of them is not there any more
+  }
+}
+
+/**
  * Parses each text in a child process of its own with limits on time and memory: some texts end the
  * process that parses them past any catch, and one that did is never used for another text.
  */
@@ -166,6 +212,7 @@ export function createParser(given: ParserOptions): Parser {
       };
     }
     beforeText();
+    const station = JSON.stringify(request.station);
     const reply = await within(child.ask(request), limit_s, clock, signal);
     if (reply.by === "signal") return { kind: "stopped" };
     if (reply.by === "limit") {
@@ -176,12 +223,19 @@ export function createParser(given: ParserOptions): Parser {
     }
     const answer = readAnswer(reply.value);
     if (!answer.ok) return { kind: "refused", refusal: answer.refusal };
-    return { kind: "plan", plan: planFrom(answer) };
+    const plan = planFrom(answer);
+    const { created_ms } = request;
+    return { kind: "plan", plan, basis: { station, created_ms, seen: plan.seen } };
   }
 
   return {
     warm() {
       waiting ??= new Child(options);
+    },
+    isReady: () => waiting?.isReady === true,
+    holds(basis) {
+      const { station } = options;
+      return basis.station === JSON.stringify(station) && areSame(station.root, basis);
     },
     async parse(request, how) {
       const child = waiting ?? new Child(options);

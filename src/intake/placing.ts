@@ -1,7 +1,13 @@
 import { basename, dirname, join } from "node:path";
 import { shellWord } from "../core/shell-word.ts";
 import { fileTime, isoTime } from "../core/clock.ts";
-import { ensureDirSynced, replaceSynced, unlinkIfThere, type DiskStat } from "../core/disk.ts";
+import {
+  ensureDirSynced,
+  fileKey,
+  replaceSynced,
+  unlinkIfThere,
+  type DiskStat,
+} from "../core/disk.ts";
 import { systemErrorCode } from "../core/errors.ts";
 import { prettyJson, sha256Hex } from "../core/json.ts";
 import { MAX_QUEUE_FILE_BYTES } from "../queue/resident.ts";
@@ -9,7 +15,6 @@ import { detailOf } from "./detail.ts";
 import { fitName } from "./names.ts";
 import type { IntakeWorld, StoredSubmission } from "./ports.ts";
 import type { Refusal } from "./refusal.ts";
-import { fileKey } from "./ripeness.ts";
 import type { RipeFile } from "./scan.ts";
 
 export const REASON_SUFFIX = ".reason.json";

@@ -1,10 +1,9 @@
 import { dirname, join } from "node:path";
-import type { Disk, DiskStat } from "../core/disk.ts";
+import { fileKey, type Disk, type DiskStat } from "../core/disk.ts";
 import { systemErrorCode, TouchstonedError } from "../core/errors.ts";
 import { decodeQueueFile, MAX_QUEUE_FILE_BYTES } from "../queue/resident.ts";
 import type { Trust } from "./ports.ts";
 import { refusal, refusalFrom, type Refusal } from "./refusal.ts";
-import { fileKey } from "./ripeness.ts";
 import type { RipeFile } from "./scan.ts";
 import { SUBMIT_TEMPORARY } from "./submit.ts";
 

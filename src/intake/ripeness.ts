@@ -1,4 +1,4 @@
-import type { DiskStat } from "../core/disk.ts";
+import { fileKey, type DiskStat } from "../core/disk.ts";
 
 /** One moment on both clocks, milliseconds. */
 export interface Moment {
@@ -23,12 +23,6 @@ export interface Ripeness {
   wait_ms: number;
   /** Its times are ahead of the wall clock by so much; they were left out of account. */
   ahead_ms: number;
-}
-
-/** What a file is by its outside. Each write, rename, link or change of mode changes it. */
-export function fileKey(stat: DiskStat): string {
-  const { kind, dev, ino, size, mtime_ns, ctime_ns } = stat;
-  return `${kind}:${dev}:${ino}:${size}:${mtime_ns}:${ctime_ns}`;
 }
 
 /**

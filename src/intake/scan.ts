@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import type { Disk, DiskStat } from "../core/disk.ts";
+import { fileKey, type Disk, type DiskStat } from "../core/disk.ts";
 import { errorMessage } from "../core/errors.ts";
 import { printable } from "../core/text.ts";
 import { judgeName, twinKey } from "./names.ts";
-import { fileKey, ripeness, type Moment, type Seen } from "./ripeness.ts";
+import { ripeness, type Moment, type Seen } from "./ripeness.ts";
 
 /** What one scan leaves for the next one. Never changed in place. */
 export interface ScanState {
@@ -39,6 +39,8 @@ export interface ScanReport {
   ripe: RipeFile[];
   /** Files that may become ripe by themselves. */
   waiting: number;
+  /** The one of them that may be the first. */
+  first: RipeFile | null;
   /** Names that this scan did not look at because there are too many. */
   not_looked_at: number;
   /** When a file may fall ripe, monotonic; null where none waits. */
@@ -70,6 +72,7 @@ class Scan {
   readonly #ripe: RipeFile[] = [];
   #next_due_ms: number | null = null;
   #waiting = 0;
+  #first: RipeFile | null = null;
 
   constructor(disk: Disk, options: ScanOptions, before: ScanState, now: Moment) {
     this.#disk = disk;
@@ -141,11 +144,15 @@ class Scan {
     if (found.ahead_ms > AHEAD_WORTH_A_WORD_MS) {
       this.#warn(name, "its times are in the future, so only how long it stays the same counts");
     }
-    if (found.ripe) this.#ripe.push({ name, path, stat, key: found.seen.key });
-    else {
-      this.#waiting += 1;
-      this.#due(this.#now.monotonic_ms + found.wait_ms);
+    const file = { name, path, stat, key: found.seen.key };
+    if (found.ripe) {
+      this.#ripe.push(file);
+      return;
     }
+    const at_ms = this.#now.monotonic_ms + found.wait_ms;
+    if (this.#next_due_ms === null || at_ms < this.#next_due_ms) this.#first = file;
+    this.#waiting += 1;
+    this.#due(at_ms);
   }
 
   run(): ScanReport {
@@ -169,6 +176,7 @@ class Scan {
       },
       ripe: this.#ripe.sort(byAge),
       waiting: this.#waiting,
+      first: this.#first,
       not_looked_at: candidates.later,
       next_due_ms: this.#next_due_ms,
       warnings: this.#warnings,

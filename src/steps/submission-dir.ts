@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, extname, join, resolve } from "node:path";
 import { z } from "zod";
 import { fileTime, isoTime, type Clock } from "../core/clock.ts";
+import type { SeenFile } from "../core/disk.ts";
 import { inputError } from "../core/errors.ts";
 import { createFileAtomic, ensureDir, readTextIfThere } from "../core/files.ts";
 import { slug } from "../core/text.ts";
@@ -81,6 +82,8 @@ export interface SubmissionPlan {
   source: string;
   jobs: { entry: QueueEntry; bundle: string }[];
   warnings: string[];
+  /** All that was read for it beside the queue file; null where more than files decided. */
+  seen: SeenFile[] | null;
 }
 
 type PlanOptions = Omit<OpenOptions, "clock"> & {
@@ -120,6 +123,7 @@ function planOf(options: PlanOptions, record: SubmissionRecord): SubmissionPlan 
     source: record.source.copy,
     jobs: taken.file.entries.map((entry) => ({ entry, bundle: submission.bundleOf(entry) })),
     warnings: taken.warnings,
+    seen: taken.seen,
   };
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { fileKey, realDisk, type SeenFile } from "../core/disk.ts";
 import { errorMessage, inputError, systemErrorCode, TouchstonedError } from "../core/errors.ts";
 import { slug } from "../core/text.ts";
 import { sha256Hex } from "../core/json.ts";
@@ -35,6 +36,8 @@ export interface TakenUp {
   /** Bytes of the copies, by their path. */
   contents: Map<string, Buffer>;
   warnings: string[];
+  /** All that was read beside the queue file; null where more than files decided. */
+  seen: SeenFile[] | null;
 }
 
 const WHAT: Record<FileKind, string> = {
@@ -60,6 +63,11 @@ export function readQueueFile(path: string): Buffer {
   }
 }
 
+function keyAt(real: string): string | null {
+  const stat = realDisk.lstat(real);
+  return stat === undefined ? null : fileKey(stat);
+}
+
 /** What the loaders have in common. */
 interface Loaded {
   sha256: string;
@@ -72,16 +80,20 @@ interface Loaded {
 function lookAt(
   loaders: Loaders,
   resolve: (kind: FileKind, path: string) => string,
-  taken: Pick<TakenUp, "inputs" | "contents" | "warnings">,
+  taken: Pick<TakenUp, "inputs" | "contents" | "warnings" | "seen">,
 ): QueueContext["look"] {
   return (kind, path): FileLook => {
     try {
       const real = resolve(kind, path);
+      const key = keyAt(real);
       const loaded: Loaded = loaders[kind](real, path);
       const bytes = readFileSync(real);
       if (sha256Hex(bytes) !== loaded.sha256) {
         return { ok: false, message: `${path}: changed while it was read, or is not UTF-8` };
       }
+      // A model's drift is judged by files that are not read here, and by when.
+      if (kind === "model" || key === null || keyAt(real) !== key) taken.seen = null;
+      else taken.seen?.push({ path, real, key });
       const copy = join("inputs", `${loaded.sha256.slice(0, 12)}-${slug(basename(path))}`);
       const pack_id = loaded.id ?? null;
       taken.inputs.push({ kind, path, sha256: loaded.sha256, copy, pack_id });
@@ -114,7 +126,12 @@ export function takeUp(
   resolve: (kind: FileKind, path: string) => string = (kind, named) =>
     kind === "model" ? loaders.confineModel(named, WHAT[kind]) : loaders.confine(named, WHAT[kind]),
 ): TakenUp {
-  const taken = { inputs: [], contents: new Map<string, Buffer>(), warnings: [] };
+  const taken: Pick<TakenUp, "inputs" | "contents" | "warnings" | "seen"> = {
+    inputs: [],
+    contents: new Map(),
+    warnings: [],
+    seen: [],
+  };
   const text = decodeQueueFile(bytes, path);
   const look = lookAt(loaders, resolve, taken);
   const file = parseQueueFile(text, path, { ...context, look });

@@ -327,12 +327,12 @@ class Killing {
 /** Who answers: a server that answers at once, or a real one that the daemon starts. */
 type Server = "fake" | "real";
 
-/** A station that takes files up at once. */
+/** A station that takes files up soon: some of them are prepared before, and some are not. */
 async function killStation(server: Server): Promise<DaemonStation> {
   const station = await DaemonStation.make();
   const { night } = station;
   if (server === "real") night.writeMachine({ runners: [ownRunner("own")] });
-  night.write("touchstoned.yaml", "schema_version: 1\ninbox:\n  min_age_seconds: 0.1\n");
+  night.write("touchstoned.yaml", "schema_version: 1\ninbox:\n  min_age_seconds: 0.7\n");
   return station;
 }
 

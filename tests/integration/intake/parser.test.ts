@@ -1,13 +1,28 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/core/clock.ts";
+import { prettyJson } from "../../../src/core/json.ts";
 import { createParser, type Parser, type ParserOptions } from "../../../src/intake/index.ts";
+import { describeModel, writeMadeModel } from "../../../src/models/index.ts";
 import { openStation, type Station } from "../../../src/station/index.ts";
 import { testStation } from "../../helpers/station.ts";
 import { waitFor } from "../../helpers/wait.ts";
 import { packText } from "../steps/setting.ts";
 
+const SMALL_MODEL = { dim: 64, layers: 1, heads: 4, ff: 64, vocabulary_size: 400 };
 const ID = "01KF1KXHSGW59R65YVKSME2YM1";
 const MACHINE =
   "trusted_stations: [ROOT]\nrunners: [{name: local, kind: ollama, url: 'http://127.0.0.1:1'}]\n";
@@ -20,7 +35,13 @@ async function station(): Promise<Station> {
   return openStation({ env, cwd: root });
 }
 
-async function parse(parser: Parser, root: string, text: string, stop?: AbortController) {
+async function parse(
+  parser: Parser,
+  root: string,
+  text: string,
+  stop?: AbortController,
+  created_ms = Date.UTC(2026, 0, 15),
+) {
   const seen: string[] = [];
   const outcome = await parser.parse(
     {
@@ -28,7 +49,7 @@ async function parse(parser: Parser, root: string, text: string, stop?: AbortCon
       id: ID,
       path: join(root, "inbox", "night.yaml"),
       bytes_base64: Buffer.from(text).toString("base64"),
-      created_ms: Date.UTC(2026, 0, 15),
+      created_ms,
     },
     {
       signal: (stop ?? new AbortController()).signal,
@@ -193,5 +214,87 @@ describe("the parsing child", () => {
     const stop = new AbortController();
     const { outcome } = await parse(parser, of.root, "x", stop);
     expect(outcome).toEqual({ kind: "stopped" });
+  });
+});
+
+describe("what a plan was made of", () => {
+  const TEXT = "entries:\n  - {model: m, pack: packs/mini.json}\n";
+  /** By then nothing that was just written can be written once more and show the same times. */
+  const LATER_MS = 3000;
+
+  async function planned(text = TEXT, ahead_ms = LATER_MS) {
+    const of = await station();
+    // A station as the daemon has it, whose settings are replaced while it runs.
+    const live = { ...of };
+    const parser = real(live);
+    const created_ms = Date.now() + ahead_ms;
+    const { outcome } = await parse(parser, of.root, text, undefined, created_ms);
+    if (outcome.kind !== "plan") throw new Error(JSON.stringify(outcome));
+    const holds = (): boolean => parser.holds(outcome.basis);
+    return { live, pack: join(of.root, "packs", "mini.json"), holds };
+  }
+
+  it("is the same as long as nobody touches it", async () => {
+    const { holds, live } = await planned();
+    writeFileSync(join(live.root, "packs", "other.json"), "{}");
+    expect(holds()).toBe(true);
+  });
+
+  it.each<[string, (pack: string) => void]>([
+    [
+      "a pack was edited, with its size and its date kept",
+      (pack) => {
+        const { mtime } = statSync(pack);
+        const text = readFileSync(pack, "utf8");
+        writeFileSync(pack, text.replace("number 0", "number 9"));
+        utimesSync(pack, mtime, mtime);
+      },
+    ],
+    ["a pack got another mode", (pack) => chmodSync(pack, 0o666)],
+    [
+      "a pack is a link to the same file by now",
+      (pack) => {
+        renameSync(pack, `${pack}.real`);
+        symlinkSync(`${pack}.real`, pack);
+      },
+    ],
+    ["a pack is gone", (pack) => rmSync(pack)],
+    [
+      "its folder is another one",
+      (pack) => {
+        const folder = dirname(pack);
+        cpSync(folder, `${folder}.copy`, { recursive: true, preserveTimestamps: true });
+        rmSync(folder, { recursive: true });
+        renameSync(`${folder}.copy`, folder);
+      },
+    ],
+  ])("is not the same where %s", async (_, change) => {
+    const { pack, holds } = await planned();
+    expect(holds()).toBe(true);
+    change(pack);
+    expect(holds()).toBe(false);
+  });
+
+  it("is not the same where the settings of the station are others", async () => {
+    const { live, holds } = await planned();
+    const { settings } = live;
+    live.settings = { ...settings, defaults: { ...settings.defaults, cooldown_s: 7 } };
+    expect(holds()).toBe(false);
+  });
+
+  it("counts for nothing where a pack was written a moment before it was read", async () => {
+    expect((await planned(TEXT, 0)).holds()).toBe(false);
+  });
+
+  it("counts for nothing where a model disk file is named: its model is judged, too", async () => {
+    const of = await station();
+    writeMadeModel(join(of.root, "m.gguf"), SMALL_MODEL);
+    const { model } = await describeModel(join(of.root, "m.gguf"), { source_path: "m.gguf" });
+    writeFileSync(join(of.root, "m.json"), prettyJson(model));
+    const parser = real(of);
+    const text = "entries:\n  - {model: {file: m.json}, pack: packs/mini.json}\n";
+    const { outcome } = await parse(parser, of.root, text, undefined, Date.now() + LATER_MS);
+    expect(outcome).toMatchObject({ kind: "plan", basis: { seen: null } });
+    expect(outcome.kind === "plan" && parser.holds(outcome.basis)).toBe(false);
   });
 });

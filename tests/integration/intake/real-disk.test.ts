@@ -88,6 +88,28 @@ describe("the inbox on a real disk", () => {
     expect(existsSync(join(at, "night.yaml"))).toBe(false);
   });
 
+  it("has all but the last step done when a file that rests alone is ripe", async () => {
+    const { at, inbox, clock, store, station, world } = await setting();
+    const pass = async () => inbox.pass(new AbortController().signal);
+    writeFileSync(join(at, "night.yaml"), night("m"), { mode: 0o600 });
+    await pass();
+    clock.advance(MIN_AGE_MS - 2000);
+    await pass();
+    await waitFor("a parser", () => world.parser.isReady());
+    clock.advance(1000);
+    expect((await pass()).outcomes).toEqual([]);
+    const [directory = ""] = readdirSync(station.runs_dir);
+    const written = () => readdirSync(join(station.runs_dir, directory)).sort();
+    expect(written()).toEqual(["inputs", "source.yaml"]);
+    expect(await store.submissions()).toEqual([]);
+    clock.advance(1000);
+    expect((await pass()).outcomes).toMatchObject([{ outcome: { kind: "accepted" } }]);
+    expect(written()).toEqual(["inputs", "source.yaml", "submission.json"]);
+    expect(readdirSync(station.runs_dir)).toEqual([directory]);
+    expect(readdirSync(join(station.state_dir, "intake"))).toEqual([]);
+    await inbox.close();
+  });
+
   it("gives every odd thing its verdict, and loses no good file for it", async () => {
     const { at, rest } = await setting();
     const put = (name: string, content: string | Buffer) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { REASON_SUFFIX } from "../../../src/intake/placing.ts";
 import { Crash, TEARS, type FaultCode, type Tear } from "../../helpers/fault-disk.ts";
-import { INBOX, MIN_AGE_MS, NEVER, queueText, RUNS, World } from "./world.ts";
+import { INBOX, MIN_AGE_MS, NEVER, queueText, ripen, RUNS, World } from "./world.ts";
 
 const GOOD = queueText("good");
 const EDITED = queueText("edited");
@@ -24,6 +24,31 @@ async function endAll(world: World): Promise<void> {
 
 const SCENES: Record<string, { scene: Scene; files: { [name: string]: string } }> = {
   "taking up and rejecting": { scene: takeUpAll, files: { "good.yaml": GOOD, "bad.yaml": BAD } },
+  "taking up what was prepared": {
+    files: { "good.yaml": GOOD },
+    async scene(world) {
+      const inbox = await world.open();
+      await ripen(world, inbox);
+      await inbox.pass(NEVER);
+    },
+  },
+  "taking up where what was prepared does not hold any more": {
+    files: { "good.yaml": GOOD },
+    async scene(world) {
+      const inbox = await world.open();
+      await ripen(world, inbox);
+      world.parser.pack = "another pack";
+      await inbox.pass(NEVER);
+    },
+  },
+  "a stop after a file was prepared": {
+    files: { "good.yaml": GOOD },
+    async scene(world) {
+      const inbox = await world.open();
+      await ripen(world, inbox);
+      await inbox.close();
+    },
+  },
   "putting away": {
     files: { "good.yaml": GOOD },
     async scene(world) {
@@ -87,7 +112,8 @@ async function settleAndCheck(world: World, name: string, what: string): Promise
   expect(new Set(submissions.map(({ sha256 }) => sha256)).size, what).toBe(names.length);
   expect(world.in("done"), what).toEqual(edited ? ["good.yaml", "good.yaml"] : ["good.yaml"]);
   expect(world.in("failed"), what).toEqual([]);
-  const bad = name.startsWith("taking") ? ["bad.yaml", `bad.yaml${REASON_SUFFIX}`] : [];
+  const bad =
+    "bad.yaml" in (SCENES[name]?.files ?? {}) ? ["bad.yaml", `bad.yaml${REASON_SUFFIX}`] : [];
   expect(world.in("rejected"), what).toEqual(bad);
   const left = world.disk.tree(INBOX).filter((path) => !/\/(?:done|rejected)\//.test(path));
   expect(left, what).toEqual([]);

@@ -1,10 +1,11 @@
 import fc from "fast-check";
+import { basename, dirname } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../../src/core/json.ts";
 import type { Inbox } from "../../../src/intake/inbox.ts";
-import { fileKey } from "../../../src/intake/ripeness.ts";
+import { fileKey } from "../../../src/core/disk.ts";
 import { Crash, TEARS } from "../../helpers/fault-disk.ts";
-import { INBOX, MIN_AGE_MS, NEVER, queueText, World } from "./world.ts";
+import { INBOX, MIN_AGE_MS, NEVER, queueText, RUNS, World } from "./world.ts";
 
 const NAMES = ["a.yaml", "b.yml", "c.json"] as const;
 
@@ -28,7 +29,7 @@ const command = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       do: fc.constant("tick" as const),
-      ms: fc.constantFrom(100, 5_000, 29_999, 30_000, 31_000),
+      ms: fc.constantFrom(100, 1_000, 5_000, 29_000, 29_999, 30_000, 31_000),
     }),
   },
   {
@@ -40,6 +41,9 @@ const command = fc.oneof(
   },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("pass" as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("two passes" as const) }) },
+  // Long enough for it to be prepared.
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("passes while it ripens" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("edit a pack" as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("end jobs" as const) }) },
   {
     weight: 2,
@@ -60,6 +64,7 @@ class Play {
   #inbox: Inbox | null = null;
   #texts = 0;
   #links = 0;
+  #packs = 0;
   /** What the looks of this life of the process have shown, oldest first. */
   #looks = new Map<string, { key: string; at_ms: number }[]>();
   /** How often each content may be taken up. */
@@ -102,7 +107,15 @@ class Play {
       if (outcome.kind !== "accepted" && outcome.kind !== "rejected") continue;
       const first = this.#looks.get(file)?.[0]?.at_ms ?? Infinity;
       expect(this.world.clock.monotonic_ms() - first, file).toBeGreaterThanOrEqual(MIN_AGE_MS);
+      if (outcome.kind === "accepted") await this.#checkSnapshot(outcome.submission_id);
     }
+  }
+
+  /** What is taken up is what lies there at that moment, whatever was read of it before. */
+  async #checkSnapshot(id: string): Promise<void> {
+    const { store, disk, parser } = this.world;
+    const directory = dirname((await store.submission(id))?.snapshot_path ?? "");
+    expect(disk.text(`${directory}/inputs/pack.yaml`)).toBe(parser.pack);
   }
 
   async #crash({ step, kept, tear }: Extract<Command, { do: "crash" }>): Promise<void> {
@@ -169,6 +182,16 @@ class Play {
         clock.advance(MIN_AGE_MS);
         await this.pass();
         break;
+      case "passes while it ripens":
+        for (const ms of [MIN_AGE_MS - 2000, 1000, 1000]) {
+          await this.pass();
+          clock.advance(ms);
+        }
+        break;
+      case "edit a pack":
+        this.#packs += 1;
+        this.world.parser.pack = `pack ${this.#packs}`;
+        break;
       case "end jobs":
         for (const { id } of await store.submissions({ open: true })) await this.world.endJobs(id);
         await (await this.inbox()).finishEnded();
@@ -204,6 +227,11 @@ class Play {
     }
     await this.#check();
     const { disk, store } = this.world;
+    const stored = (await store.submissions()).map((one) => dirname(one.snapshot_path ?? ""));
+    expect(disk.readdir(RUNS).sort()).toEqual(stored.map((path) => basename(path)).sort());
+    // A text that came with a crash and never came back is remembered for a while; no more than that.
+    const records = disk.tree("/state/intake").map((path) => JSON.parse(disk.text(path)));
+    expect(records.filter(({ storing }) => storing !== null)).toEqual([]);
     const open = await store.submissions({ placed: false });
     for (const file of NAMES.filter((one) => disk.exists(this.#path(one)))) {
       const sha256 = sha256Hex(disk.text(this.#path(file)));

@@ -272,9 +272,11 @@ describe("when to look next", () => {
     expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS - 3000, waiting: 1 });
     expect(world.parser.warmed).toBe(0);
     world.clock.advance(MIN_AGE_MS - 3000);
-    expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS });
+    expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS - 1000 });
     expect(world.parser.warmed).toBe(1);
-    world.clock.advance(3000);
+    world.clock.advance(2000);
+    expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS });
+    world.clock.advance(1000);
     expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: null, waiting: 0 });
   });
 

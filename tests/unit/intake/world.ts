@@ -3,7 +3,7 @@ import { sha256Hex } from "../../../src/core/json.ts";
 import { ulidSource } from "../../../src/core/ids.ts";
 import { Inbox, type PassReport } from "../../../src/intake/inbox.ts";
 import type { SubmissionPlan } from "../../../src/intake/parse-protocol.ts";
-import type { Parser, ParseOutcome } from "../../../src/intake/parser.ts";
+import type { Parser, ParseOutcome, PlanBasis } from "../../../src/intake/parser.ts";
 import type { IntakeWorld } from "../../../src/intake/ports.ts";
 import { refusalFrom } from "../../../src/intake/refusal.ts";
 import { parseQueueFile } from "../../../src/queue/index.ts";
@@ -23,18 +23,19 @@ export function queueText(model: string): string {
 }
 
 /** What the child would plan, without a child. */
-function planOf(id: string, path: string, bytes: Buffer): SubmissionPlan {
+function planOf(id: string, path: string, bytes: Buffer, pack: string): SubmissionPlan {
   const { entries } = parseQueueFile(bytes.toString("utf8"), path, queueContext());
   return {
     directory: `night-${id}`,
     files: [
       { path: "source.yaml", bytes },
-      { path: "inputs/pack.yaml", bytes: Buffer.from("a pack") },
+      { path: "inputs/pack.yaml", bytes: Buffer.from(pack) },
       { path: "submission.json", bytes: Buffer.from(JSON.stringify({ id })) },
     ],
     source: "source.yaml",
     jobs: entries.map((entry) => ({ entry, bundle: `e${entry.index}` })),
     warnings: [],
+    seen: [],
   };
 }
 
@@ -43,18 +44,35 @@ class FakeParser implements Parser {
   readonly play: ((bytes: Buffer) => ParseOutcome | undefined)[] = [];
   parsed = 0;
   warmed = 0;
+  ready = false;
+  /** Whether one that is warmed gets ready. */
+  starts = true;
+  /** What is read beside the queue file. */
+  pack = "pack 0";
+  /** Whether what was read may be trusted to show each change. */
+  settled = true;
   warm(): void {
     this.warmed += 1;
+    this.ready = this.starts;
+  }
+  isReady(): boolean {
+    return this.ready;
+  }
+  holds({ station }: PlanBasis): boolean {
+    return this.settled && station === this.pack;
   }
   close(): void {}
   async parse(...[request, { beforeText }]: Parameters<Parser["parse"]>): Promise<ParseOutcome> {
+    this.ready = false;
     beforeText();
     this.parsed += 1;
     const bytes = Buffer.from(request.bytes_base64, "base64");
     const played = this.play.shift()?.(bytes);
     if (played !== undefined) return played;
     try {
-      return { kind: "plan", plan: planOf(request.id, request.path, bytes) };
+      const plan = planOf(request.id, request.path, bytes, this.pack);
+      const basis = { station: this.pack, created_ms: request.created_ms, seen: plan.seen };
+      return { kind: "plan", plan, basis };
     } catch (error) {
       if (!(error instanceof TouchstonedError)) throw error;
       const name = request.path.split("/").at(-1) ?? "";
@@ -145,6 +163,17 @@ export async function rest(world: World, inbox: Inbox) {
   world.clock.advance(MIN_AGE_MS);
   const second = await inbox.pass(NEVER);
   return { first, second };
+}
+
+/** Looks at what lies in the inbox as often as a daemon does until it is ripe, but not then. */
+export async function ripen(world: World, inbox: Inbox): Promise<PassReport> {
+  await inbox.pass(NEVER);
+  world.clock.advance(MIN_AGE_MS - 2000);
+  await inbox.pass(NEVER);
+  world.clock.advance(1000);
+  const report = await inbox.pass(NEVER);
+  world.clock.advance(1000);
+  return report;
 }
 
 export function outcomes({ outcomes: all }: PassReport) {
