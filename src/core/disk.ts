@@ -38,7 +38,10 @@ export interface DiskStat {
   ctime_ns: bigint;
 }
 
-/** What a file is by its outside. Each write, rename, link or change of mode changes it. */
+/**
+ * What a file is by its outside. Each write, rename, link or change of mode changes it, but for a second
+ * one within the same tick of the clock that dates them.
+ */
 export function fileKey(stat: DiskStat): string {
   const { kind, dev, ino, size, mtime_ns, ctime_ns } = stat;
   return `${kind}:${dev}:${ino}:${size}:${mtime_ns}:${ctime_ns}`;

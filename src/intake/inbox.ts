@@ -35,9 +35,12 @@ const MAX_LOOKS = 2500;
 /** After trouble of ours (no descriptors, disk full) a file is tried again so much later. */
 const TROUBLE_PAUSE_MS = 10_000;
 /** A parser takes so long to start; it is started when a file will be ripe in that time. */
-const WARM_AHEAD_MS = 3000;
-/** Of a file that rests alone all but the last step is done by the time it is ripe. */
-const PREPARE_AHEAD_MS = 1000;
+const WARM_AHEAD_MS = 4000;
+/**
+ * Of a file that rests alone all but the last step is done by the time it is ripe. Where that is in
+ * vain, another parser is ready by then.
+ */
+const PREPARE_AHEAD_MS = 2000;
 /** Where no parser stands ready for that, it is looked again. */
 const READY_LOOK_MS = 250;
 
@@ -76,6 +79,8 @@ export class Inbox {
   #state = NO_SCAN_YET;
   #taken: TakenFiles | null = null;
   #prepared: Prepared | null = null;
+  /** What an earlier life had begun to take up is put right. */
+  #settled = false;
   /** Name and key of the file that was last tried to be prepared. */
   #tried = "";
 
@@ -94,6 +99,7 @@ export class Inbox {
     const report = await recoverIntake(this.#world);
     this.#taken = null;
     this.#prepared = null;
+    this.#settled = report.accepted !== null;
     await this.#load();
     return report;
   }
@@ -111,11 +117,13 @@ export class Inbox {
 
   /** Looks at the inbox and takes up what is at rest. Trouble with one file loses no other one. */
   async pass(signal: AbortSignal): Promise<PassReport> {
-    const taken = await this.#load();
+    let taken: TakenFiles;
     let scan: ScanReport;
     try {
       const fault = this.#world.trust.inbox();
       if (fault !== null) return this.#blocked(fault);
+      if (!this.#settled) await this.recover();
+      taken = await this.#load();
       scan = scanInbox(this.#state, this.#now(), this.#world.disk, {
         inbox: this.#world.paths.inbox,
         taken: taken.byName(),
@@ -257,7 +265,9 @@ export class Inbox {
   }
 
   async close(): Promise<void> {
-    this.#world.parser.close();
-    await this.#dropPrepared();
+    const { parser, trust } = this.#world;
+    parser.close();
+    // Where the runs are away, what was begun there is the journal's.
+    if (trust.inbox() === null) await this.#dropPrepared();
   }
 }

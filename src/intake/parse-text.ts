@@ -24,35 +24,49 @@ interface Parsed {
   strikes: number;
 }
 
-/** Parses in a child; that it was begun is noted before the child sees the text. */
+/**
+ * Parses in a child; that it was begun is noted before the child sees the text, and stays where the
+ * child dies of it, or we do. Whatever else ends it, an orderly stop or a disk that fails, says nothing
+ * about the text.
+ */
 export async function parseText(
   world: IntakeWorld,
   file: RipeFile,
   read: ReadText,
-  signal: AbortSignal,
+  how: { signal: AbortSignal; limit_s?: number },
 ): Promise<Parsed> {
   const { disk, paths } = world;
   const { bytes, sha256 } = read;
   const id = world.new_id();
   const created_ms = world.clock.now_ms();
   const strikes = read.strikes + 1;
-  let noted: Promise<void> | undefined;
-  const outcome = await world.parser.parse(
-    { schema_version: 1, id, path: file.path, bytes_base64: bytes.toString("base64"), created_ms },
-    {
-      signal,
-      beforeText() {
-        noted = noteRecord(disk, paths, begun(file, sha256, created_ms, strikes));
-        noted.catch(() => undefined); // it is waited for below
-      },
-    },
-  );
-  await noted;
-  if (outcome.kind === "refused") dropRecord(disk, paths, sha256);
-  if (outcome.kind === "stopped") {
-    // An orderly stop says nothing about the text.
+  const forget = (): void => {
     if (read.strikes === 0) dropRecord(disk, paths, sha256);
     else writeRecord(disk, paths, begun(file, sha256, created_ms, read.strikes));
+  };
+  let noted: Promise<void> | undefined;
+  try {
+    const outcome = await world.parser.parse(
+      {
+        schema_version: 1,
+        id,
+        path: file.path,
+        bytes_base64: bytes.toString("base64"),
+        created_ms,
+      },
+      {
+        ...how,
+        beforeText() {
+          noted = noteRecord(disk, paths, begun(file, sha256, created_ms, strikes));
+          noted.catch(() => undefined); // it is waited for below
+        },
+      },
+    );
+    await noted;
+    if (outcome.kind === "stopped") forget();
+    return { outcome, id, created_ms, strikes };
+  } catch (error) {
+    forget();
+    throw error;
   }
-  return { outcome, id, created_ms, strikes };
 }

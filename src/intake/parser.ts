@@ -1,11 +1,10 @@
-import { realpathSync } from "node:fs";
-import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { exitText, startChild, type ChildProcess } from "../core/child.ts";
 import type { Clock } from "../core/clock.ts";
 import { fileKey, realDisk, type SeenFile } from "../core/disk.ts";
 import { jsonLine } from "../core/json.ts";
 import { selfCommand } from "../core/program.ts";
+import { confine } from "../station/index.ts";
 import { planFrom, READY_LINE, readAnswer } from "./parse-protocol.ts";
 import type { ParseRequest, SubmissionPlan } from "./parse-protocol.ts";
 import type { Refusal } from "./refusal.ts";
@@ -36,10 +35,13 @@ export interface Parser {
   isReady(): boolean;
   /** Whether a plan made now would be the same, for the same bytes. */
   holds(basis: PlanBasis): boolean;
-  /** `beforeText` runs when the child is ready, before it gets to see the text. */
+  /**
+   * `beforeText` runs when the child is ready, before it gets to see the text. `limit_s`, from the text
+   * to the answer, is 20 s else.
+   */
   parse(
     request: Omit<ParseRequest, "station">,
-    options: { beforeText: () => void; signal: AbortSignal },
+    options: { beforeText: () => void; signal: AbortSignal; limit_s?: number },
   ): Promise<ParseOutcome>;
   /** Ends a child that nobody has used. */
   close(): void;
@@ -165,7 +167,7 @@ async function within<T>(
 const TICK_MS = 2000;
 
 function isSame(root: string, { path, real, key }: SeenFile, created_ms: number): boolean {
-  if (realpathSync.native(resolve(root, path)) !== real) return false;
+  if (confine(root, path, "a file") !== real) return false;
   const stat = realDisk.lstat(real);
   if (stat === undefined || fileKey(stat) !== key) return false;
   const newest_ns = stat.mtime_ns > stat.ctime_ns ? stat.mtime_ns : stat.ctime_ns;
@@ -176,7 +178,7 @@ function areSame(root: string, { seen, created_ms }: PlanBasis): boolean {
   try {
     return seen !== null && seen.every((file) => isSame(root, file, created_ms));
   } catch {
-    return false; // one of them is not there any more
+    return false; // one of them leads out of the station by now, or cannot be looked at
   }
 }
 
@@ -192,14 +194,15 @@ export function createParser(given: ParserOptions): Parser {
     heap_mb: 512,
     ...given,
   };
-  const { clock, limit_s } = options;
+  const { clock } = options;
   let waiting: Child | null = null;
 
   async function run(
     child: Child,
     request: ParseRequest,
-    { beforeText, signal }: { beforeText: () => void; signal: AbortSignal },
+    how: Parameters<Parser["parse"]>[1],
   ): Promise<ParseOutcome> {
+    const { beforeText, signal, limit_s = options.limit_s } = how;
     const ready = await within(child.ready, START_LIMIT_S, clock, signal);
     if (ready.by === "signal") return { kind: "stopped" };
     if (ready.by === "limit") {

@@ -15,6 +15,14 @@ export interface Prepared extends Staged {
   basis: PlanBasis;
 }
 
+/** A text that takes longer is parsed when it is ripe, by the usual limit: nothing waits for this one. */
+const LIMIT_S = 2;
+
+async function undo(world: IntakeWorld, id: string, sha256: string): Promise<void> {
+  const record = readRecord(world.disk, world.paths, sha256);
+  if (record?.storing?.submission_id === id) await settleRecord(world, record);
+}
+
 /**
  * Does what takes long in taking up before the file is at rest for long enough: parses it, and writes
  * its directory but for the last file. Null where it is not to be had so: a fault is said when the
@@ -34,21 +42,26 @@ export async function prepareFile(
   if (readRecord(disk, paths, sha256) !== undefined) return null;
   if ((await openTwin(world, file, sha256)) !== undefined) return null;
   const read = { bytes, sha256, strikes: 0 };
-  const { outcome, id, created_ms } = await parseText(world, file, read, signal);
+  const how = { signal, limit_s: LIMIT_S };
+  const { outcome, id, created_ms } = await parseText(world, file, read, how);
   if (outcome.kind !== "plan" || !parser.holds(outcome.basis)) {
     // Not even a parser that died counts: that text has its two tries when it is ripe.
     dropRecord(disk, paths, sha256);
     return null;
   }
   const { plan, basis } = outcome;
-  const staged = await stage(world, { id, name: file.name, sha256, plan }, created_ms);
-  return { ...staged, key: file.key, basis };
+  try {
+    const staged = await stage(world, { id, name: file.name, sha256, plan }, created_ms);
+    return { ...staged, key: file.key, basis };
+  } catch (error) {
+    await undo(world, id, sha256);
+    throw error;
+  }
 }
 
 /** Undoes what was prepared. Throws where disk or store fail; the journal then still has it. */
-export async function dropPrepared(world: IntakeWorld, { sha256 }: Prepared): Promise<void> {
-  const record = readRecord(world.disk, world.paths, sha256);
-  if (record !== undefined) await settleRecord(world, record);
+export async function dropPrepared(world: IntakeWorld, prepared: Prepared): Promise<void> {
+  await undo(world, prepared.id, prepared.sha256);
 }
 
 /**

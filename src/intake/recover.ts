@@ -6,8 +6,11 @@ import { finishSubmission, mendRejected } from "./placing.ts";
 import type { IntakeWorld } from "./ports.ts";
 
 export interface RecoveryReport {
-  /** Submissions whose taking-up a crash had cut short after they were stored. */
-  accepted: string[];
+  /**
+   * Submissions whose taking-up a crash had cut short after they were stored. Null where that could
+   * not be settled yet, since runs cannot be looked at.
+   */
+  accepted: string[] | null;
   /** Submissions whose files were put away only now. */
   placed: string[];
   /** What could not be put right yet; it is tried again after each end of a submission. */
@@ -51,7 +54,8 @@ export async function recoverIntake(world: IntakeWorld): Promise<RecoveryReport>
   const { disk, paths } = world;
   ensureDirSynced(disk, paths.inbox, 0o755);
   ensureJournal(disk, paths);
-  const accepted = await settleJournal(world);
+  // Where the runs are away, directories that were begun only seem to be gone.
+  const accepted = world.trust.inbox() === null ? await settleJournal(world) : null;
   mendRejected(world);
   dropTemporaries(world);
   return { accepted, ...(await finishEnded(world)) };

@@ -39,7 +39,7 @@ export interface ScanReport {
   ripe: RipeFile[];
   /** Files that may become ripe by themselves. */
   waiting: number;
-  /** The one of them that may be the first. */
+  /** The one of them that falls ripe first; null where none waits. */
   first: RipeFile | null;
   /** Names that this scan did not look at because there are too many. */
   not_looked_at: number;

@@ -18,7 +18,7 @@ async function parse(
   signal: AbortSignal,
 ): Promise<TakeUpOutcome> {
   const { sha256 } = read;
-  const { outcome, id, created_ms, strikes } = await parseText(world, file, read, signal);
+  const { outcome, id, created_ms, strikes } = await parseText(world, file, read, { signal });
   switch (outcome.kind) {
     case "plan": {
       world.onStoring?.();
@@ -27,6 +27,7 @@ async function parse(
       return storeStaged(world, file, staged, created_ms);
     }
     case "refused":
+      dropRecord(world.disk, world.paths, sha256);
       return reject(world, file, outcome.refusal, sha256);
     case "died":
       if (strikes < MAX_STRIKES) return { kind: "waits", why: outcome.message };

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { systemClock } from "../../../src/core/clock.ts";
@@ -7,6 +8,7 @@ import { checkStation, openSetting, wakeDaemon } from "../../../src/daemon/index
 import { stateFiles } from "../../../src/daemon/files.ts";
 import { readRunning } from "../../../src/daemon/running-record.ts";
 import { isEnded, isRunning, type Job } from "../../../src/queue/index.ts";
+import { readRecord } from "../../../src/steps/index.ts";
 import { lockStatus, openStation } from "../../../src/station/index.ts";
 import { openSqliteStore, type Store } from "../../../src/store/index.ts";
 import type { RunningCommand } from "../../helpers/command.ts";
@@ -41,6 +43,8 @@ interface KillReport {
   jobs: Job[];
   /** How many kills met what: `taking up`, `load 1`, `ending`, ... */
   phases: Record<string, number>;
+  /** Files that were prepared before they were ripe; how many depends on the machine. */
+  prepared: number;
 }
 
 /** Processes that belong to this station, by what they inherit: zombies have no environment. */
@@ -307,7 +311,17 @@ class Killing {
       (folder) => this.#station.placed(folder).length,
     );
     expect(folders).toEqual([this.#files, 0, 0]);
-    return { files: this.#files, jobs, phases: this.#phases };
+    const prepared = await this.#store((store) => this.#prepared(store));
+    return { files: this.#files, jobs, phases: this.#phases, prepared };
+  }
+
+  /** What was prepared was begun before it was accepted; else both are one moment. */
+  async #prepared(store: Store): Promise<number> {
+    const submissions = await store.submissions();
+    return submissions.filter((submission) => {
+      const { created } = readRecord(dirname(submission.snapshot_path ?? ""));
+      return Date.parse(created) < submission.accepted_at_ms;
+    }).length;
   }
 
   /** Every job is COMPLETE, and became that once. */
@@ -332,7 +346,7 @@ async function killStation(server: Server): Promise<DaemonStation> {
   const station = await DaemonStation.make();
   const { night } = station;
   if (server === "real") night.writeMachine({ runners: [ownRunner("own")] });
-  night.write("touchstoned.yaml", "schema_version: 1\ninbox:\n  min_age_seconds: 0.7\n");
+  night.write("touchstoned.yaml", "schema_version: 1\ninbox:\n  min_age_seconds: 1.5\n");
   return station;
 }
 
@@ -359,8 +373,11 @@ export function killTest(
         entries: (n) => ["a", "b"].map((half) => ({ model: { id, quant: `${half}${n}` } })),
       });
       const phases = JSON.stringify(report.phases);
-      console.error(`[tests] ${report.files} queue files; killed during: ${phases}`);
-      expect(report.jobs.length).toBe(2 * report.files);
+      const { files, prepared } = report;
+      console.error(
+        `[tests] ${files} queue files, ${prepared} of them prepared; killed during: ${phases}`,
+      );
+      expect(report.jobs.length).toBe(2 * files);
       // The moments are spread over the whole way of a file: a test that only ever hits one phase of
       // it would show nothing.
       expect(Object.keys(report.phases).length).toBeGreaterThanOrEqual(victim === "daemon" ? 4 : 3);

@@ -164,6 +164,16 @@ describe("the parsing child", () => {
     expect(seen).toEqual(["ready"]);
   });
 
+  it("may be given less time for one text", async () => {
+    const of = await station();
+    const parser = played(of, READ_THEN("for (;;);"));
+    const request = { schema_version: 1 as const, id: ID, path: "q.yaml", bytes_base64: "" };
+    const { signal } = new AbortController();
+    const how = { signal, beforeText: () => undefined, limit_s: 0.2 };
+    const outcome = await parser.parse({ ...request, created_ms: 0 }, how);
+    expect(outcome).toEqual({ kind: "died", message: "parsing took longer than 0.2 s" });
+  });
+
   it("may not eat the memory of the machine", async () => {
     const of = await station();
     const script = READ_THEN(

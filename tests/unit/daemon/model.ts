@@ -33,7 +33,7 @@ export const command = fc.oneof(
   {
     weight: 16,
     arbitrary: one("tick", {
-      ms: fc.constantFrom(100, 5000, 31_000, 31_000, 65_000, 65_000, 310_000),
+      ms: fc.constantFrom(100, 2000, 5000, 28_000, 31_000, 31_000, 65_000, 65_000, 310_000),
     }),
   },
   {

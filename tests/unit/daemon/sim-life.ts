@@ -130,6 +130,7 @@ export class Life {
     const step = { kind: "eval" as const, tree: null as never, started_ms: 0, log_path: "" };
     await loop.run(adopted === null ? null : { job: adopted, step });
     this.#stop_beats.abort();
+    await inbox.close();
     await store.deregister(owner.id);
     sim.ended(this);
   }

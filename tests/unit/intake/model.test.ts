@@ -29,7 +29,7 @@ const command = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       do: fc.constant("tick" as const),
-      ms: fc.constantFrom(100, 1_000, 5_000, 29_000, 29_999, 30_000, 31_000),
+      ms: fc.constantFrom(100, 2_000, 5_000, 28_000, 29_999, 30_000, 31_000),
     }),
   },
   {
@@ -183,7 +183,7 @@ class Play {
         await this.pass();
         break;
       case "passes while it ripens":
-        for (const ms of [MIN_AGE_MS - 2000, 1000, 1000]) {
+        for (const ms of [MIN_AGE_MS - 4000, 2000, 2000]) {
           await this.pass();
           clock.advance(ms);
         }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readRecord } from "../../../src/intake/journal.ts";
+import { readRecord, writeRecord } from "../../../src/intake/journal.ts";
 import { parseQueueFile } from "../../../src/queue/index.ts";
 import { queueContext } from "../queue/context.ts";
 import { INBOX, MIN_AGE_MS, NEVER, outcomes, queueText, ripen, RUNS, World } from "./world.ts";
@@ -31,7 +31,7 @@ async function expectNothingLeft(world: World): Promise<void> {
 }
 
 describe("a file that rests alone", () => {
-  it("is parsed a second before it is ripe, and stored when it is, with nothing parsed anew", async () => {
+  it("is parsed before it is ripe, and stored when it is, with nothing parsed anew", async () => {
     const { world, inbox } = await prepared();
     expect(await world.store.submissions()).toEqual([]);
     expect(outcomes(await inbox.pass(NEVER))["a.yaml"]).toMatchObject({ kind: "accepted" });
@@ -60,7 +60,7 @@ describe("a file that rests alone", () => {
     const inbox = await world.open();
     world.parser.starts = false;
     world.drop("a.yaml", GOOD);
-    expect((await ripen(world, inbox)).next_look_ms).toBe(MIN_AGE_MS - 750);
+    expect((await ripen(world, inbox)).next_look_ms).toBe(MIN_AGE_MS - 1750);
     expect(written(world)).toEqual([]);
     expect(outcomes(await inbox.pass(NEVER))["a.yaml"]?.kind).toBe("accepted");
     await expectNothingLeft(world);
@@ -153,6 +153,19 @@ describe("what was prepared is let go, and the file taken up as it is by then", 
     expect(world.disk.exists(`${INBOX}/a.yaml`)).toBe(true);
   });
 
+  it("where another file is ripe first, since it cannot be looked at any more", async () => {
+    const { world, inbox } = await prepared();
+    world.disk.step = (call, path) => {
+      if (call !== "lstat" || !path.endsWith("/a.yaml")) return;
+      throw Object.assign(new Error("input/output error"), { code: "EIO" });
+    };
+    world.drop("b.yaml", queueText("other"));
+    await ripen(world, inbox);
+    expect(written(world)).toEqual(PARTS);
+    expect(outcomes(await inbox.pass(NEVER))["b.yaml"]?.kind).toBe("accepted");
+    await expectNothingLeft(world);
+  });
+
   it("where the disk fails at the last step, which is said, and it is tried again", async () => {
     const { world, inbox } = await prepared();
     world.disk.step = (call, path) => {
@@ -186,6 +199,7 @@ describe("nothing is prepared", () => {
     world.parser.settled = false;
     const found = await unprepared(world, "a.yaml");
     expect(found["a.yaml"]?.kind).toBe("accepted");
+    expect(world.parser.parsed).toBe(2);
     await expectNothingLeft(world);
   });
 
@@ -205,6 +219,8 @@ describe("nothing is prepared", () => {
     world.parser.play.push(die, die, die);
     const found = await unprepared(world, "a.yaml");
     expect(found["a.yaml"]).toEqual({ kind: "waits", why: "signal SIGABRT" });
+    expect(world.parser.parsed).toBe(2);
+    expect(world.parser.limits_s).toEqual([2, undefined]);
   });
 
   it("of a text that has cost a parser before", async () => {
@@ -233,33 +249,88 @@ describe("nothing is prepared", () => {
   it("where the disk is full, without a word: the file is not due yet", async () => {
     const world = new World();
     const inbox = await world.open();
-    const sha256 = world.drop("a.yaml", GOOD);
+    world.drop("a.yaml", GOOD);
     world.disk.step = (call) => {
       if (call === "mkdir") throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
     };
     expect((await ripen(world, inbox)).outcomes).toEqual([]);
-    expect(readRecord(world.disk, world.intake.paths, sha256)?.strikes).toBe(0);
+    await expectNothingLeft(world);
     world.disk.step = () => {};
     expect(outcomes(await inbox.pass(NEVER))["a.yaml"]?.kind).toBe("accepted");
     await expectNothingLeft(world);
   });
 });
 
-describe("a disk that fails when it is noted that a file was parsed", () => {
-  it("is no strike against the file, however often it happens", async () => {
+describe("what was prepared stays with the journal", () => {
+  it("while the runs are away, over stop and start, until they are there again", async () => {
+    const { world, inbox, sha256 } = await prepared();
+    world.inboxFault = "the runs are away";
+    expect(await inbox.pass(NEVER)).toMatchObject({ blocked: "the runs are away" });
+    await inbox.close();
+    const next = await world.open();
+    expect(await next.pass(NEVER)).toMatchObject({ blocked: "the runs are away" });
+    expect(written(world)).toEqual(PARTS);
+    expect(readRecord(world.disk, world.intake.paths, sha256)?.storing).not.toBeNull();
+    world.inboxFault = null;
+    await next.pass(NEVER);
+    await expectNothingLeft(world);
+    await ripen(world, next);
+    expect(outcomes(await next.pass(NEVER))["a.yaml"]?.kind).toBe("accepted");
+    await expectNothingLeft(world);
+  });
+
+  it("where it is not ours any more: another daemon has begun the same file", async () => {
+    const { world, inbox, sha256 } = await prepared();
+    const record = readRecord(world.disk, world.intake.paths, sha256);
+    if (record === undefined) throw new Error("no record");
+    const other = { ...record, storing: { submission_id: "other", directory: "night-other" } };
+    writeRecord(world.disk, world.intake.paths, other);
+    await inbox.close();
+    expect(readRecord(world.disk, world.intake.paths, sha256)).toEqual(other);
+    expect(written(world)).toEqual(PARTS);
+  });
+});
+
+describe("trouble around the parsing of a text", () => {
+  const failure = (): Error => Object.assign(new Error("input/output error"), { code: "EIO" });
+
+  it.each<[string, (world: World) => void]>([
+    [
+      "a parser that cannot be understood",
+      (world) =>
+        world.parser.play.push(() => {
+          throw new Error("what is this?");
+        }),
+    ],
+    [
+      "a disk that fails when it is noted that a text is parsed",
+      (world) => {
+        let syncs = 0;
+        world.disk.step = (call, path) => {
+          if (call === "fsync" && path.includes("/intake/") && (syncs += 1) === 1) throw failure();
+        };
+      },
+    ],
+    [
+      "a disk that fails when it is noted what it becomes",
+      (world) => {
+        let opens = 0;
+        world.disk.step = (call, path) => {
+          if (call === "open" && path.includes("/intake/") && (opens += 1) === 2) throw failure();
+        };
+      },
+    ],
+  ])("%s is no strike against it, however often it happens", async (_, fail) => {
     const world = new World();
     const inbox = await world.open();
-    world.drop("a.yaml", GOOD);
-    await inbox.pass(NEVER);
-    world.clock.advance(MIN_AGE_MS);
+    const sha256 = world.drop("a.yaml", GOOD);
+    fail(world);
+    await ripen(world, inbox); // in vain
+    expect(written(world)).toEqual([]);
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      let opens = 0;
-      world.disk.step = (call, path) => {
-        // The first record says that it is parsed, the second what it becomes.
-        if (call !== "open" || !path.includes("/intake/") || (opens += 1) < 2) return;
-        throw Object.assign(new Error("input/output error"), { code: "EIO" });
-      };
+      fail(world);
       expect(outcomes(await inbox.pass(NEVER))["a.yaml"]?.kind).toBe("trouble");
+      expect(readRecord(world.disk, world.intake.paths, sha256)).toBeUndefined();
       world.clock.advance(10_000);
     }
     world.disk.step = () => {};

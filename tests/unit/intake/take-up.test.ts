@@ -269,14 +269,14 @@ describe("when to look next", () => {
     const inbox = await world.open();
     expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: null, waiting: 0 });
     world.drop("a.yaml", GOOD);
-    expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS - 3000, waiting: 1 });
+    expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS - 4000, waiting: 1 });
     expect(world.parser.warmed).toBe(0);
-    world.clock.advance(MIN_AGE_MS - 3000);
-    expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS - 1000 });
+    world.clock.advance(MIN_AGE_MS - 4000);
+    expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS - 2000 });
     expect(world.parser.warmed).toBe(1);
     world.clock.advance(2000);
     expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: MIN_AGE_MS });
-    world.clock.advance(1000);
+    world.clock.advance(2000);
     expect(await inbox.pass(NEVER)).toMatchObject({ next_look_ms: null, waiting: 0 });
   });
 
@@ -294,7 +294,7 @@ describe("when to look next", () => {
       kind: "trouble",
       message: "ENOSPC: no space left",
     });
-    expect(report.next_look_ms).toBe(MIN_AGE_MS + 7000);
+    expect(report.next_look_ms).toBe(MIN_AGE_MS + 6000);
     expect(outcomes(await inbox.pass(NEVER))).toEqual({});
     world.disk.step = () => {};
     world.clock.advance(10_000);

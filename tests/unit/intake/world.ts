@@ -43,6 +43,8 @@ function planOf(id: string, path: string, bytes: Buffer, pack: string): Submissi
 class FakeParser implements Parser {
   readonly play: ((bytes: Buffer) => ParseOutcome | undefined)[] = [];
   parsed = 0;
+  /** The limits that were asked for. */
+  readonly limits_s: (number | undefined)[] = [];
   warmed = 0;
   ready = false;
   /** Whether one that is warmed gets ready. */
@@ -62,7 +64,10 @@ class FakeParser implements Parser {
     return this.settled && station === this.pack;
   }
   close(): void {}
-  async parse(...[request, { beforeText }]: Parameters<Parser["parse"]>): Promise<ParseOutcome> {
+  async parse(
+    ...[request, { beforeText, limit_s }]: Parameters<Parser["parse"]>
+  ): Promise<ParseOutcome> {
+    this.limits_s.push(limit_s);
     this.ready = false;
     beforeText();
     this.parsed += 1;
@@ -168,11 +173,11 @@ export async function rest(world: World, inbox: Inbox) {
 /** Looks at what lies in the inbox as often as a daemon does until it is ripe, but not then. */
 export async function ripen(world: World, inbox: Inbox): Promise<PassReport> {
   await inbox.pass(NEVER);
-  world.clock.advance(MIN_AGE_MS - 2000);
+  world.clock.advance(MIN_AGE_MS - 4000);
   await inbox.pass(NEVER);
-  world.clock.advance(1000);
+  world.clock.advance(2000);
   const report = await inbox.pass(NEVER);
-  world.clock.advance(1000);
+  world.clock.advance(2000);
   return report;
 }
 
