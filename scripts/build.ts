@@ -1,7 +1,8 @@
-// `npm run build`: the published program, compiled into dist/ from nothing.
+// `npm run build`: the published program, compiled into dist/ from nothing; its quick commands one file each.
 import { spawnSync } from "node:child_process";
 import { chmodSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { bundleQuickCommands } from "./bundle.ts";
 
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
@@ -12,6 +13,8 @@ const compiled = spawnSync(process.execPath, [compiler, "-p", join(root, "tsconf
   stdio: "inherit",
 });
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
+
+await bundleQuickCommands(dist);
 
 // npm makes the commands of a package executable when it installs them; a clone has only this.
 const main = join(dist, "cli", "main.js");

@@ -1,8 +1,11 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { publint } from "publint";
 import { describe, expect, it } from "vitest";
+import { isolatedEnv } from "../../helpers/command.ts";
+import { recordImports } from "../../helpers/import-recorder.ts";
 import { PROJECT_ROOT, projectText } from "../../helpers/project-files.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 
@@ -24,6 +27,18 @@ function packAndInstall(folder: string) {
     installed: join(prefix, "lib", "node_modules", "touchstoned"),
     command: join(prefix, "bin", "touchstoned"),
   };
+}
+
+/** What of the program Node has to find and link for a command, before that asks for more. */
+function loaded(main: string, words: readonly string[]): string[] {
+  const folder = tempDir();
+  const recorded = recordImports(folder);
+  const env = { ...isolatedEnv(folder), ...recorded.variables };
+  spawnSync(process.execPath, [main, ...words], { cwd: folder, env });
+  const dist = pathToFileURL(join(main, "..", "..")).href;
+  const own = recorded.urls().filter((url) => url.startsWith(dist));
+  const files = own.map((url) => url.slice(dist.length + 1));
+  return [...new Set(files)].slice(0, 6);
 }
 
 describe("the published package", () => {
@@ -56,6 +71,14 @@ describe("the published package", () => {
     expect(help.status).toBe(0);
     expect(help.stdout).toContain("Usage: touchstoned");
     expect(run("no-such-command").status).toBe(2);
+
+    // Asked many times a minute, they are one file each.
+    const quick = ["cli/main.js", "core/program.js", "cli/fast.js", "core/errors.js"];
+    const allowed = [...quick, "cli/commands/slots-allowed.js"];
+    expect(loaded(main, ["slots", "allowed"])).toEqual(allowed);
+    // Where there is no daemon, it looks for a service in the end.
+    const status = [...quick, "cli/commands/status.js", "daemon/service/installed-state.js"];
+    expect(loaded(main, ["status"])).toEqual(status);
 
     const oldNode = `data:text/javascript,${encodeURIComponent(
       'Object.defineProperty(process.versions, "node", { value: "20.19.0" })',

@@ -134,7 +134,9 @@ function program(folder: string): void {
 function isBuilt(): boolean {
   const at = (path: string): number =>
     statSync(join(PROJECT_ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const sources = [...projectFiles("src", ".ts"), "tsconfig.json", "tsconfig.build.json"];
+  const builders = ["scripts/build.ts", "scripts/bundle.ts"];
+  const settings = ["tsconfig.json", "tsconfig.build.json"];
+  const sources = [...projectFiles("src", ".ts"), ...builders, ...settings];
   const built = at("dist/cli/main.js");
   return built > 0 && sources.every((path) => at(path) < built);
 }
