@@ -12,7 +12,15 @@ export default defineConfig({
     // Two cores: more workers than that only make the real servers in the tests crawl.
     maxWorkers: 2,
     projects: [
-      { extends: true, test: { name: "unit", include: ["tests/unit/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["tests/unit/**/*.test.ts"],
+          // For what hangs: some start a process, and the machine may be busy with others.
+          testTimeout: 60_000,
+        },
+      },
       {
         extends: true,
         test: {
