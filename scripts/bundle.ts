@@ -1,5 +1,6 @@
 // What scripts ask many times a minute is one file: Node needs longer to find and link the thirty
 // modules that it is made of.
+import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { rolldown, type Plugin } from "rolldown";
 
@@ -27,6 +28,7 @@ async function bundleOne(dist: string, entry: string): Promise<void> {
   const single = new Set(SINGLE.map((path) => join(dist, path)));
   const bundle = await rolldown({
     input: join(dist, entry),
+    cwd: dist,
     platform: "node",
     external: (id) => single.has(id),
     plugins: [keepImports(kept)],
@@ -34,8 +36,9 @@ async function bundleOne(dist: string, entry: string): Promise<void> {
   const { output } = await bundle.generate({ format: "esm" });
   const [chunk, ...more] = output;
   const both = chunk.moduleIds.filter((id) => kept.has(id));
-  if (more.length > 0 || both.length > 0) {
-    const why = [...more.map(({ fileName }) => fileName), ...both].join(", ");
+  const missing = [...kept].filter((id) => !existsSync(id));
+  if (more.length + both.length + missing.length > 0) {
+    const why = [...more.map(({ fileName }) => fileName), ...both, ...missing].join(", ");
     throw new Error(`${entry} cannot be one file because of ${why}`);
   }
   await bundle.write({ file: join(dist, entry), format: "esm" });

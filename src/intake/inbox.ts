@@ -119,10 +119,12 @@ export class Inbox {
   async pass(signal: AbortSignal): Promise<PassReport> {
     let taken: TakenFiles;
     let scan: ScanReport;
+    let troubles: string[] = [];
     try {
       const fault = this.#world.trust.inbox();
       if (fault !== null) return this.#blocked(fault);
-      if (!this.#settled) await this.recover();
+      if (!this.#settled) ({ troubles } = await this.recover());
+      if (!this.#settled) return this.#blocked("the runs have just gone away");
       taken = await this.#load();
       scan = scanInbox(this.#state, this.#now(), this.#world.disk, {
         inbox: this.#world.paths.inbox,
@@ -149,7 +151,7 @@ export class Inbox {
       waiting: scan.waiting,
       not_looked_at: scan.not_looked_at,
       next_look_ms: this.#plan(next_ms, early_ms),
-      warnings: scan.warnings,
+      warnings: [...troubles, ...scan.warnings],
     };
   }
 

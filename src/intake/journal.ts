@@ -8,7 +8,7 @@ import {
   unlinkIfThere,
   type Disk,
 } from "../core/disk.ts";
-import { systemErrorCode } from "../core/errors.ts";
+import { errorMessage, systemErrorCode } from "../core/errors.ts";
 import { prettyJson } from "../core/json.ts";
 import type { IntakePaths, IntakeWorld } from "./ports.ts";
 
@@ -141,21 +141,32 @@ export async function settleRecord(
   return { accepted: stored?.id ?? null, record: undefined };
 }
 
-/** Settles every record that a crash left. Returns the submissions that turned out to be stored. */
-export async function settleJournal(world: IntakeWorld): Promise<string[]> {
+/**
+ * Settles every record that a crash left. One that cannot be settled now keeps no other one: it is
+ * when its bytes are taken up, or at the next start.
+ */
+export async function settleJournal(
+  world: IntakeWorld,
+): Promise<{ accepted: string[]; troubles: string[] }> {
   const { disk, paths, clock } = world;
   const accepted: string[] = [];
+  const troubles: string[] = [];
   for (const name of disk.readdir(journalDir(paths))) {
     if (name.endsWith(TEMPORARY_SUFFIX)) unlinkIfThere(disk, join(journalDir(paths), name));
     const sha256 = /^([0-9a-f]{64})\.json$/.exec(name)?.[1];
     if (sha256 === undefined) continue;
     const record = readRecord(disk, paths, sha256);
     if (record === undefined) continue;
-    const settled = await settleRecord(world, record);
-    if (settled.accepted !== null) accepted.push(settled.accepted);
-    const left = settled.record;
-    if (left !== undefined && clock.now_ms() - left.at_ms > FORGET_MS)
-      dropRecord(disk, paths, sha256);
+    try {
+      const settled = await settleRecord(world, record);
+      if (settled.accepted !== null) accepted.push(settled.accepted);
+      const left = settled.record;
+      if (left !== undefined && clock.now_ms() - left.at_ms > FORGET_MS)
+        dropRecord(disk, paths, sha256);
+    } catch (error) {
+      const what = record.storing?.directory ?? record.name;
+      troubles.push(`${what}: its taking-up cannot be undone: ${errorMessage(error)}`);
+    }
   }
-  return accepted;
+  return { accepted, troubles };
 }

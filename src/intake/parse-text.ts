@@ -66,7 +66,11 @@ export async function parseText(
     if (outcome.kind === "stopped") forget();
     return { outcome, id, created_ms, strikes };
   } catch (error) {
-    forget();
+    try {
+      if (noted !== undefined) forget();
+    } catch {
+      // What went wrong first is what is said.
+    }
     throw error;
   }
 }

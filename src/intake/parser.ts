@@ -6,7 +6,7 @@ import { jsonLine } from "../core/json.ts";
 import { selfCommand } from "../core/program.ts";
 import { confine } from "../station/index.ts";
 import { planFrom, READY_LINE, readAnswer } from "./parse-protocol.ts";
-import type { ParseRequest, SubmissionPlan } from "./parse-protocol.ts";
+import type { ParseAnswer, ParseRequest, SubmissionPlan } from "./parse-protocol.ts";
 import type { Refusal } from "./refusal.ts";
 
 export type ParseOutcome =
@@ -168,8 +168,9 @@ const TICK_MS = 2000;
 
 function isSame(root: string, { path, real, key }: SeenFile, created_ms: number): boolean {
   if (confine(root, path, "a file") !== real) return false;
-  const stat = realDisk.lstat(real);
-  if (stat === undefined || fileKey(stat) !== key) return false;
+  // Opened, since a network file system answers a mere look out of its cache.
+  const stat = realDisk.read(real, 0).before;
+  if (fileKey(stat) !== key) return false;
   const newest_ns = stat.mtime_ns > stat.ctime_ns ? stat.mtime_ns : stat.ctime_ns;
   return Number(newest_ns) / 1e6 + TICK_MS <= created_ms;
 }
@@ -224,7 +225,15 @@ export function createParser(given: ParserOptions): Parser {
     if (reply.value === null) {
       return { kind: "died", message: `the parser ended: ${await child.obituary()}` };
     }
-    const answer = readAnswer(reply.value);
+    let answer: ParseAnswer;
+    try {
+      answer = readAnswer(reply.value);
+    } catch (error) {
+      // Half a line is the last word of a child that was ended; a whole one is another program's.
+      if (!(error instanceof SyntaxError)) throw error;
+      child.kill();
+      return { kind: "died", message: `the parser ended: ${await child.obituary()}` };
+    }
     if (!answer.ok) return { kind: "refused", refusal: answer.refusal };
     const plan = planFrom(answer);
     const { created_ms } = request;

@@ -55,8 +55,13 @@ export async function recoverIntake(world: IntakeWorld): Promise<RecoveryReport>
   ensureDirSynced(disk, paths.inbox, 0o755);
   ensureJournal(disk, paths);
   // Where the runs are away, directories that were begun only seem to be gone.
-  const accepted = world.trust.inbox() === null ? await settleJournal(world) : null;
+  const settled = world.trust.inbox() === null ? await settleJournal(world) : null;
   mendRejected(world);
   dropTemporaries(world);
-  return { accepted, ...(await finishEnded(world)) };
+  const { placed, troubles } = await finishEnded(world);
+  return {
+    accepted: settled?.accepted ?? null,
+    placed,
+    troubles: [...(settled?.troubles ?? []), ...troubles],
+  };
 }

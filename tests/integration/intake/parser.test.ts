@@ -192,6 +192,19 @@ describe("the parsing child", () => {
     expect(outcome).toMatchObject({ kind: "died", message: expect.stringContaining("SIGABRT") });
   });
 
+  it("that ends in the middle of its answer has died of the text, too", async () => {
+    const of = await station();
+    const script = READ_THEN(`process.stdout.write('{"ok":', () => process.abort())`);
+    const { outcome } = await parse(played(of, script), of.root, "x");
+    expect(outcome).toMatchObject({ kind: "died", message: expect.stringContaining("SIGABRT") });
+  });
+
+  it("that says what this program does not understand is trouble, and no fault of a text", async () => {
+    const of = await station();
+    const script = READ_THEN(`console.log('{"ok": true, "plan": {"other": 1}}')`);
+    await expect(parse(played(of, script), of.root, "x")).rejects.toThrow(/other/);
+  });
+
   it.each([
     [
       "never starts",

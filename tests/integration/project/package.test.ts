@@ -34,7 +34,13 @@ function loaded(main: string, words: readonly string[]): string[] {
   const folder = tempDir();
   const recorded = recordImports(folder);
   const env = { ...isolatedEnv(folder), ...recorded.variables };
-  spawnSync(process.execPath, [main, ...words], { cwd: folder, env });
+  const said = spawnSync(process.execPath, [main, ...words], {
+    cwd: folder,
+    env,
+    encoding: "utf8",
+  });
+  expect(said).toMatchObject({ stderr: expect.stringContaining("station") });
+  expect(said.stderr).not.toContain("Error");
   const dist = pathToFileURL(join(main, "..", "..")).href;
   const own = recorded.urls().filter((url) => url.startsWith(dist));
   const files = own.map((url) => url.slice(dist.length + 1));

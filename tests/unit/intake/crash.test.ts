@@ -41,6 +41,21 @@ const SCENES: Record<string, { scene: Scene; files: { [name: string]: string } }
       await inbox.pass(NEVER);
     },
   },
+  "starting while the runs are away, and having them back": {
+    files: { "good.yaml": GOOD },
+    async scene(world) {
+      // A life that ends with the file whole in its directory, and not yet stored.
+      const before = await world.open();
+      await ripen(world, before);
+      world.inboxFault = "the runs are away";
+      const inbox = await world.open();
+      await inbox.pass(NEVER);
+      world.inboxFault = null;
+      await inbox.pass(NEVER);
+      world.clock.advance(MIN_AGE_MS);
+      await inbox.pass(NEVER);
+    },
+  },
   "a stop after a file was prepared": {
     files: { "good.yaml": GOOD },
     async scene(world) {
@@ -95,6 +110,7 @@ async function play(name: string, world: World, at: (step: number, call: string)
 
 /** From here on all goes well: what was dropped ends where it belongs, once. */
 async function settleAndCheck(world: World, name: string, what: string): Promise<void> {
+  world.inboxFault = null;
   const edited = name.endsWith("meanwhile");
   await takeUpAll(world);
   await endAll(world);

@@ -2,7 +2,18 @@ import { describe, expect, it } from "vitest";
 import { readRecord, writeRecord } from "../../../src/intake/journal.ts";
 import { parseQueueFile } from "../../../src/queue/index.ts";
 import { queueContext } from "../queue/context.ts";
-import { INBOX, MIN_AGE_MS, NEVER, outcomes, queueText, ripen, RUNS, World } from "./world.ts";
+import { Inbox } from "../../../src/intake/inbox.ts";
+import {
+  INBOX,
+  MIN_AGE_MS,
+  NEVER,
+  outcomes,
+  queueText,
+  ripen,
+  RUNS,
+  taken,
+  World,
+} from "./world.ts";
 
 const GOOD = queueText("good");
 /** What has to be written before a submission is whole. */
@@ -276,6 +287,43 @@ describe("what was prepared stays with the journal", () => {
     await expectNothingLeft(world);
     await ripen(world, next);
     expect(outcomes(await next.pass(NEVER))["a.yaml"]?.kind).toBe("accepted");
+    await expectNothingLeft(world);
+  });
+
+  it("where it cannot be undone, which is said at the start and keeps nothing else", async () => {
+    const { world } = await prepared();
+    world.drop("b.yaml", queueText("other"));
+    const failing = world.disk.readdir(RUNS)[0] ?? "";
+    world.disk.step = (call, path) => {
+      if (call !== "rmdir" || !path.endsWith(failing)) return;
+      throw Object.assign(new Error("not empty"), { code: "ENOTEMPTY" });
+    };
+    const next = new Inbox(world.intake, { min_age_ms: MIN_AGE_MS });
+    const { troubles } = await next.recover();
+    expect(troubles).toEqual([`${failing}: its taking-up cannot be undone: not empty`]);
+    const found = await taken(world, next);
+    expect(found["b.yaml"]?.kind).toBe("accepted");
+    expect(found["a.yaml"]?.kind).toBe("trouble");
+    world.disk.step = () => {};
+    world.clock.advance(10_000);
+    expect(outcomes(await next.pass(NEVER))["a.yaml"]?.kind).toBe("accepted");
+    await expectNothingLeft(world);
+  });
+
+  it("until a pass that can settle it, and is not taken for settled by one that could not", async () => {
+    const { world } = await prepared();
+    world.inboxFault = "the runs are away";
+    const next = new Inbox(world.intake, { min_age_ms: MIN_AGE_MS });
+    expect((await next.recover()).accepted).toBeNull();
+    let asked = 0;
+    const { trust } = world.intake;
+    // There when it is asked first, gone when the journal is to be settled.
+    const inbox = () => ((asked += 1) === 2 ? "gone" : null);
+    const flicker = new Inbox({ ...world.intake, trust: { ...trust, inbox } }, { min_age_ms: 0 });
+    expect(await flicker.pass(NEVER)).toMatchObject({ blocked: expect.stringContaining("gone") });
+    expect(written(world)).toEqual(PARTS);
+    world.inboxFault = null;
+    await next.pass(NEVER);
     await expectNothingLeft(world);
   });
 
