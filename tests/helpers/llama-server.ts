@@ -15,6 +15,9 @@ import {
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const CACHE = join(ROOT, ".cache");
+/** What to do where none is found. */
+export const GET_LLAMA_SERVER =
+  "scripts/get-llama-server.sh .cache/llama-server brings one on Debian";
 
 /** State of the embedded runner for tests, so that a person's own is neither used nor changed. */
 export const EMBEDDED_ENV: Readonly<Record<string, string | undefined>> = {
@@ -65,9 +68,7 @@ export function realKind(): "llama-server" | "embedded" {
     return "llama-server";
   }
   if (process.env["TOUCHSTONED_REQUIRE_LLAMA_SERVER"] === "1") {
-    throw new Error(
-      "no llama-server: scripts/get-llama-server.sh .cache/llama-server brings one on Debian",
-    );
+    throw new Error(`no llama-server: ${GET_LLAMA_SERVER}`);
   }
   console.error(
     "[tests] ***** NO llama-server WAS FOUND: THESE TESTS MAKE DO WITH THE EMBEDDED RUNNER *****",

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { summarySchema, type Summary } from "../../../src/queue/summary.ts";
 import { command, isolatedEnv, startCommand } from "../../helpers/command.ts";
-import { madeModel, realSettings } from "../../helpers/llama-server.ts";
+import { GET_LLAMA_SERVER, madeModel, realSettings } from "../../helpers/llama-server.ts";
 import { tempDir } from "../../helpers/temp-dir.ts";
 
 export interface PackOptions {
@@ -109,6 +109,8 @@ export function processesWith(text: string): number[] {
 /** Declaration of a runner that the run starts itself. */
 export function ownRunner(name: string, model_file = madeModel()): Record<string, unknown> {
   const { kind, start } = realSettings({ model_file });
+  // The embedded one is installed for each home, and these tests have a new one each time.
+  if (kind === "embedded") throw new Error(`this test needs a llama-server: ${GET_LLAMA_SERVER}`);
   const { binary, ...rest } = start ?? { binary: null };
   return { name, kind, start: { ...rest, ...(binary === null ? {} : { binary }) } };
 }
