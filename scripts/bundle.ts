@@ -1,6 +1,6 @@
 // What scripts ask many times a minute is one file: Node needs longer to find and link the thirty
 // modules that it is made of.
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { rolldown, type Plugin } from "rolldown";
 
@@ -33,7 +33,7 @@ async function bundleOne(dist: string, entry: string): Promise<void> {
     external: (id) => single.has(id),
     plugins: [keepImports(kept)],
   });
-  const { output } = await bundle.generate({ format: "esm" });
+  const { output } = await bundle.generate({ dir: join(dist, dirname(entry)), format: "esm" });
   const [chunk, ...more] = output;
   const both = chunk.moduleIds.filter((id) => kept.has(id));
   const missing = [...kept].filter((id) => !existsSync(id));
@@ -41,7 +41,7 @@ async function bundleOne(dist: string, entry: string): Promise<void> {
     const why = [...more.map(({ fileName }) => fileName), ...both, ...missing].join(", ");
     throw new Error(`${entry} cannot be one file because of ${why}`);
   }
-  await bundle.write({ file: join(dist, entry), format: "esm" });
+  writeFileSync(join(dist, entry), chunk.code);
   await bundle.close();
 }
 

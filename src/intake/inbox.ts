@@ -144,7 +144,7 @@ export class Inbox {
       outcomes.push({ name: file.name, outcome });
       next_ms = Math.min(next_ms, this.#note(file, outcome, taken));
     }
-    const early_ms = await this.#prepare(scan, next_ms, signal);
+    const early_ms = await this.#prepare(scan.lone, next_ms, signal);
     return {
       blocked: null,
       outcomes,
@@ -198,20 +198,18 @@ export class Inbox {
     }
   }
 
-  /** Prepares the file that falls ripe next, where it is the only one. Returns when to try again. */
-  async #prepare(scan: ScanReport, next_ms: number, signal: AbortSignal): Promise<number> {
-    const { first, ripe, waiting, not_looked_at } = scan;
+  /** Prepares a file that rests alone and falls ripe soon. Returns when to try again. */
+  async #prepare(lone: RipeFile | null, next_ms: number, signal: AbortSignal): Promise<number> {
     const { parser } = this.#world;
     const now_ms = this.#now().monotonic_ms;
     const soon = next_ms > now_ms && next_ms <= now_ms + PREPARE_AHEAD_MS;
-    const alone = ripe.length === 0 && waiting === 1 && not_looked_at === 0;
-    if (first === null || !soon || !alone || signal.aborted) return Infinity;
-    const which = `${first.name} ${first.key}`;
+    if (lone === null || !soon || signal.aborted) return Infinity;
+    const which = `${lone.name} ${lone.key}`;
     if (this.#tried === which) return Infinity;
     if (!parser.isReady()) return now_ms + READY_LOOK_MS;
     this.#tried = which;
     try {
-      this.#prepared = await prepareFile(this.#world, first, signal);
+      this.#prepared = await prepareFile(this.#world, lone, signal);
     } catch {
       // Whatever it was, it is said when the file is ripe, if it is still so.
     }

@@ -18,8 +18,13 @@ export interface Prepared extends Staged {
 /** A text that takes longer is parsed when it is ripe, by the usual limit: nothing waits for this one. */
 const LIMIT_S = 2;
 
-async function undo(world: IntakeWorld, id: string, sha256: string): Promise<void> {
+/** Undoes what was prepared. Throws where disk or store fail; the journal then still has it. */
+export async function dropPrepared(
+  world: IntakeWorld,
+  { id, sha256 }: Pick<Staged, "id" | "sha256">,
+): Promise<void> {
   const record = readRecord(world.disk, world.paths, sha256);
+  // It may be another daemon's by now.
   if (record?.storing?.submission_id === id) await settleRecord(world, record);
 }
 
@@ -54,14 +59,9 @@ export async function prepareFile(
     const staged = await stage(world, { id, name: file.name, sha256, plan }, created_ms);
     return { ...staged, key: file.key, basis };
   } catch (error) {
-    await undo(world, id, sha256);
+    await dropPrepared(world, { id, sha256 });
     throw error;
   }
-}
-
-/** Undoes what was prepared. Throws where disk or store fail; the journal then still has it. */
-export async function dropPrepared(world: IntakeWorld, prepared: Prepared): Promise<void> {
-  await undo(world, prepared.id, prepared.sha256);
 }
 
 /**

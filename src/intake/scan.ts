@@ -39,8 +39,8 @@ export interface ScanReport {
   ripe: RipeFile[];
   /** Files that may become ripe by themselves. */
   waiting: number;
-  /** The one of them that falls ripe first; null where none waits. */
-  first: RipeFile | null;
+  /** The only one of them, where none is ripe and none was left out; else null. */
+  lone: RipeFile | null;
   /** Names that this scan did not look at because there are too many. */
   not_looked_at: number;
   /** When a file may fall ripe, monotonic; null where none waits. */
@@ -71,8 +71,7 @@ class Scan {
   readonly #warnings: string[] = [];
   readonly #ripe: RipeFile[] = [];
   #next_due_ms: number | null = null;
-  #waiting = 0;
-  #first: RipeFile | null = null;
+  readonly #waiting: RipeFile[] = [];
 
   constructor(disk: Disk, options: ScanOptions, before: ScanState, now: Moment) {
     this.#disk = disk;
@@ -149,10 +148,8 @@ class Scan {
       this.#ripe.push(file);
       return;
     }
-    const at_ms = this.#now.monotonic_ms + found.wait_ms;
-    if (this.#next_due_ms === null || at_ms < this.#next_due_ms) this.#first = file;
-    this.#waiting += 1;
-    this.#due(at_ms);
+    this.#waiting.push(file);
+    this.#due(this.#now.monotonic_ms + found.wait_ms);
   }
 
   run(): ScanReport {
@@ -168,6 +165,7 @@ class Scan {
       }
       this.#due(this.#now.monotonic_ms + this.#options.min_age_ms);
     }
+    const alone = this.#waiting.length === 1 && this.#ripe.length === 0 && candidates.later === 0;
     return {
       state: {
         seen: this.#seen,
@@ -175,8 +173,8 @@ class Scan {
         cursor: candidates.later > 0 ? (candidates.now.at(-1) ?? null) : null,
       },
       ripe: this.#ripe.sort(byAge),
-      waiting: this.#waiting,
-      first: this.#first,
+      waiting: this.#waiting.length,
+      lone: alone ? (this.#waiting[0] ?? null) : null,
       not_looked_at: candidates.later,
       next_due_ms: this.#next_due_ms,
       warnings: this.#warnings,

@@ -40,6 +40,9 @@ export interface TakenUp {
   seen: SeenFile[] | null;
 }
 
+/** What is collected while the queue file is parsed. */
+type Collected = Pick<TakenUp, "inputs" | "contents" | "warnings" | "seen">;
+
 const WHAT: Record<FileKind, string> = {
   config: "eval config",
   pack: "pack",
@@ -80,7 +83,7 @@ interface Loaded {
 function lookAt(
   loaders: Loaders,
   resolve: (kind: FileKind, path: string) => string,
-  taken: Pick<TakenUp, "inputs" | "contents" | "warnings" | "seen">,
+  taken: Collected,
 ): QueueContext["look"] {
   return (kind, path): FileLook => {
     try {
@@ -126,12 +129,7 @@ export function takeUp(
   resolve: (kind: FileKind, path: string) => string = (kind, named) =>
     kind === "model" ? loaders.confineModel(named, WHAT[kind]) : loaders.confine(named, WHAT[kind]),
 ): TakenUp {
-  const taken: Pick<TakenUp, "inputs" | "contents" | "warnings" | "seen"> = {
-    inputs: [],
-    contents: new Map(),
-    warnings: [],
-    seen: [],
-  };
+  const taken: Collected = { inputs: [], contents: new Map(), warnings: [], seen: [] };
   const text = decodeQueueFile(bytes, path);
   const look = lookAt(loaders, resolve, taken);
   const file = parseQueueFile(text, path, { ...context, look });
